@@ -270,6 +270,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/httpd": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/schema", "checks arguments against a tool's schema"},
+		{"swarm/internal/strictjson", "JSON-RPC is read strictly"},
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/agenttoken", "tells agents' tokens from API keys"},
 	}},

@@ -116,14 +116,29 @@ func (s *Server) rest(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// strictly checks a body as strictly as an envelope. The library accepts duplicate keys, any depth,
-// and trailing bytes. A mistake becomes a read error of the body, so that the library reports it in
+// Fields of requests, as the protocol spells them. The library ignores their case. The values of the
+// free ones are the client's own data.
+var (
+	requestFields = []string{
+		"jsonrpc", "id", "method", "params", // JSON-RPC
+		"message", "configuration", "metadata", "tenant", // SendMessage
+		"messageId", "contextId", "taskId", "role", "parts", "extensions", "referenceTaskIds", // a message
+		"text", "raw", "url", "data", "filename", "mediaType", // a part
+		"acceptedOutputModes", "historyLength", "returnImmediately", "taskPushNotificationConfig", // a configuration
+		"authentication", "credentials", "scheme", "token", // of push notifications
+		"status", "statusTimestampAfter", "includeArtifacts", "pageSize", "pageToken", // ListTasks
+	}
+	freeFields = []string{"data", "metadata"}
+)
+
+// strictly checks a body as strictly as an envelope. The library accepts duplicate keys, keys in any
+// case, any depth, and trailing bytes. A mistake becomes a read error of the body, so that the library reports it in
 // the form of the binding.
 func strictly(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	text, err := io.ReadAll(r.Body)
 	if err == nil && len(bytes.TrimSpace(text)) > 0 {
-		text, err = strictjson.ReadValue(text)
+		text, err = strictjson.ReadMessage(text, requestFields, freeFields)
 	}
 	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), broken{err}))
 	return r

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -268,10 +270,13 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 		h.bad("chief", c.method, c.params, c.code)
 	}
 	for body, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":1,"method":"GetTask","method":"SendMessage","params":` + message("m", "x") + `}`:                `the key \"method\" stands there twice`,
-		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + part(`{"text":"x","text":"y"}`) + `}`:                     `the key \"text\" stands there twice`,
-		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + message("m", "x") + `} {}`:                                "after top-level value",
-		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`: "nested deeper than 100 levels",
+		`{"jsonrpc":"2.0","id":1,"method":"GetTask","method":"SendMessage","params":` + message("m", "x") + `}`:                            `the key \"method\" stands there twice`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + part(`{"text":"x","text":"y"}`) + `}`:                                 `the key \"text\" stands there twice`,
+		`{"jsonrpc":"2.0","id":1,"METHOD":"SendMessage","params":` + message("m", "x") + `}`:                                               `the key \"METHOD\" is not spelled so`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + strings.Replace(message("m", "x"), "messageId", "MESSAGEID", 1) + `}`: `the key \"MESSAGEID\" is not spelled so`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + part(`{"text":"x\ud800"}`) + `}`:                                      `half of a surrogate pair: \\ud800`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + message("m", "x") + `} {}`:                                            "after top-level value",
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`:             "nested deeper than 100 levels",
 	} {
 		if _, text := h.text(h.request("POST", "/a2a/chief", body)); !strings.Contains(text, "-32700") || !strings.Contains(text, want) {
 			t.Errorf("%.60s is answered with %s, want %s", body, text, want)
@@ -279,6 +284,9 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 	}
 	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", `{"message":{},"message":{}}`)); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
 		t.Errorf("a key twice is answered with %d %s", status, text)
+	}
+	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", strings.Replace(message("m", "x"), "parts", "Parts", 1))); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
+		t.Errorf("a key in another case is answered with %d %s", status, text)
 	}
 	deep := part(`{"text":"x"},{"data":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`)
 	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", deep)); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
@@ -421,4 +429,39 @@ func FuzzMessages(f *testing.F) {
 			t.Errorf("%q became %q and %s (%v)", text, short, structured, err)
 		}
 	})
+}
+
+// TestTheFieldsOfRequestsAreComplete: every field that the library reads from a request is in our
+// list. Otherwise it would be read in any case.
+func TestTheFieldsOfRequestsAreComplete(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(at reflect.Type) {
+		switch at.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			walk(at.Elem())
+		case reflect.Struct:
+			if seen[at] || at == reflect.TypeFor[time.Time]() {
+				return
+			}
+			seen[at] = true
+			for i := range at.NumField() {
+				f := at.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if at == reflect.TypeFor[wire.Part]() && f.Name == "Content" {
+					continue // it is spread: text, raw, url or data
+				}
+				if name != "" && name != "-" && !slices.Contains(requestFields, name) {
+					t.Errorf("the field %s of %s is missing", name, at)
+				}
+				walk(f.Type)
+			}
+		}
+	}
+	for _, of := range []any{
+		wire.SendMessageRequest{}, wire.GetTaskRequest{}, wire.ListTasksRequest{}, wire.CancelTaskRequest{}, wire.SubscribeToTaskRequest{},
+		wire.PushConfig{}, wire.GetTaskPushConfigRequest{}, wire.ListTaskPushConfigRequest{}, wire.DeleteTaskPushConfigRequest{}, wire.GetExtendedAgentCardRequest{},
+	} {
+		walk(reflect.TypeOf(of))
+	}
 }

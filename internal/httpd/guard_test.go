@@ -101,7 +101,7 @@ func TestNobodyGetsIn(t *testing.T) {
 							case !kind.good && method == "POST":
 								want = http.StatusUnsupportedMediaType
 							}
-							r := httptest.NewRequest(method, path, strings.NewReader(`{}`))
+							r := httptest.NewRequest(method, path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 							r.Host = host.value[0]
 							r.Header["Origin"], r.Header["Authorization"], r.Header["Content-Type"] = origin.value, token.value, kind.value
 							w := httptest.NewRecorder()

@@ -75,6 +75,9 @@ func newMCPHandler(agent func(token string) (Agent, error), version string, faul
 func (d *mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, id := callerOf(r), r.Header.Get(sessionHeader)
 	if r.Method == http.MethodPost {
+		if !readRPCRequest(w, r) {
+			return
+		}
 		var done func()
 		w, r, done = d.answers.track(w, r)
 		defer done()

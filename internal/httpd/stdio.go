@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -33,7 +34,8 @@ func Stdio(ctx context.Context, endpoint swarm.ToolEndpoint, version string, in 
 	}
 	calls, end := context.WithCancel(ctx)
 	defer end()
-	pipes := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: stayOpen{out}}
+	writer := &sharedWriter{out: out}
+	pipes := &mcp.IOTransport{Reader: io.NopCloser(&rpcLines{in: bufio.NewReader(in), out: writer}), Writer: writer}
 	near, err := c.server(calls, "", version).Connect(ctx, pipes, nil)
 	if err != nil {
 		return swarm.Errorf(swarm.Other, "cannot speak on standard input and output: %w", err)
@@ -55,12 +57,6 @@ func Stdio(ctx context.Context, endpoint swarm.ToolEndpoint, version string, in 
 			WithHint("its run has ended, or is driven by another process now")
 	}
 }
-
-// stayOpen leaves closing an output to its owner.
-type stayOpen struct{ io.Writer }
-
-// Close does nothing.
-func (stayOpen) Close() error { return nil }
 
 // A remoteAgent is an agent whose tools are at another process's server.
 type remoteAgent struct {

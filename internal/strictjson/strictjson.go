@@ -1,9 +1,9 @@
 // Package strictjson reads untrusted JSON: the arguments of tools, envelopes, context packs, the
 // bodies of requests.
 //
-// encoding/json accepts duplicate keys, ignores the case of names, and ignores text after the
-// value. This package refuses all of that. It returns accepted values in canonical form, so equal
-// values are equal bytes.
+// encoding/json accepts duplicate keys, ignores the case of names, ignores text after the value, and
+// replaces half of a surrogate pair by U+FFFD. This package refuses all of that. It returns accepted
+// values in canonical form, so equal values are equal bytes.
 package strictjson
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"swarm"
@@ -64,7 +65,7 @@ func readObject(w *words, text []byte, most int, names ...string) *Object {
 		a.Fail(swarm.Errorf(swarm.BadInput, "%s %s %d bytes; %d are allowed", w.whole, w.have, len(text), most))
 		return a
 	}
-	one, err := canonical(w, text)
+	one, err := canonical(w, text, nil, nil)
 	if err != nil {
 		a.Fail(err)
 		return a
@@ -75,7 +76,15 @@ func readObject(w *words, text []byte, most int, names ...string) *Object {
 }
 
 // ReadValue reads one JSON value of any kind.
-func ReadValue(text []byte) (json.RawMessage, error) { return canonical(&ofText, text) }
+func ReadValue(text []byte) (json.RawMessage, error) { return canonical(&ofText, text, nil, nil) }
+
+// ReadMessage reads one message of a protocol whose library may ignore the case of keys. A key that
+// differs from one of names in its case only is refused: the library could take it for that name,
+// although ours did not check it. The values of the names in free are the sender's own data, in
+// which any key may stand.
+func ReadMessage(text []byte, names, free []string) (json.RawMessage, error) {
+	return canonical(&ofText, text, names, free)
+}
 
 // Decode decodes one JSON value into a struct. It refuses unknown fields, and text after the value.
 func Decode(text []byte, into any) error {
@@ -274,7 +283,7 @@ func (a *Object) Objects(name string, names ...string) []*Object {
 
 // canonical rewrites a JSON value: without blanks, each string in its shortest form, each number as
 // it was. So equal values are equal bytes, and a secret cannot hide behind an escape.
-func canonical(w *words, text []byte) (json.RawMessage, error) {
+func canonical(w *words, text []byte, names, free []string) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, swarm.Errorf(swarm.BadInput, "%s %s not UTF-8", w.whole, w.are)
 	}
@@ -282,7 +291,11 @@ func canonical(w *words, text []byte) (json.RawMessage, error) {
 		var whole json.RawMessage
 		return nil, w.notJSON(json.Unmarshal(text, &whole)).WithHint("write one JSON object and nothing after it")
 	}
-	s := canonicalizer{words: w, in: json.NewDecoder(bytes.NewReader(text))}
+	if half := loneSurrogate(text); half != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "%s %s half of a surrogate pair: %s", w.whole, w.have, half).
+			WithHint(`a character beyond U+FFFF is two escapes, as in \ud83d\ude00, or stands there itself`)
+	}
+	s := canonicalizer{words: w, names: names, free: free, in: json.NewDecoder(bytes.NewReader(text))}
 	s.in.UseNumber()
 	s.strings = json.NewEncoder(&s.out)
 	s.strings.SetEscapeHTML(false)
@@ -292,6 +305,37 @@ func canonical(w *words, text []byte) (json.RawMessage, error) {
 	return s.out.Bytes(), nil
 }
 
+// loneSurrogate returns the first escape in valid JSON that is half of a surrogate pair, or nil. It
+// stands for no character, so it could only become U+FFFD, which is not what was sent.
+func loneSurrogate(text []byte) []byte {
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 {
+			return nil
+		}
+		text = text[i:]
+		high := escapedUnit(text)
+		switch {
+		case !utf16.IsSurrogate(high):
+			text = text[2:]
+		case utf16.DecodeRune(high, escapedUnit(text[6:])) == utf8.RuneError:
+			return text[:6]
+		default:
+			text = text[12:]
+		}
+	}
+}
+
+// escapedUnit returns the UTF-16 code unit that an escape at the start of a text stands for: \ud83d.
+// It is 0 for everything else.
+func escapedUnit(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // four hexadecimal digits, as the JSON is valid
+	return rune(unit)
+}
+
 func (w *words) notJSON(err error) *swarm.Error {
 	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %w", w.whole, w.are, err)
 }
@@ -299,6 +343,8 @@ func (w *words) notJSON(err error) *swarm.Error {
 // A canonicalizer rewrites the tokens of a valid JSON value.
 type canonicalizer struct {
 	*words
+	names   []string // keys that must be spelled exactly so
+	free    []string // of them, those whose values may have any key
 	in      *json.Decoder
 	out     bytes.Buffer
 	strings *json.Encoder
@@ -346,6 +392,9 @@ func (s *canonicalizer) members(depth int) error {
 			return swarm.Errorf(swarm.BadInput, "the key %s stands there twice", swarm.Quote(key))
 		}
 		seen[key] = true
+		if err := s.checkSpelling(key); err != nil {
+			return err
+		}
 		if n > 0 {
 			s.out.WriteByte(',')
 		}
@@ -353,11 +402,29 @@ func (s *canonicalizer) members(depth int) error {
 			return err
 		}
 		s.out.WriteByte(':')
+		names := s.names
+		if slices.Contains(s.free, key) {
+			s.names = nil
+		}
 		if err := s.value(depth); err != nil {
 			return err
 		}
+		s.names = names
 	}
 	return s.close('}')
+}
+
+// checkSpelling refuses a key that is one of the names but for its case.
+func (s *canonicalizer) checkSpelling(key string) error {
+	if slices.Contains(s.names, key) {
+		return nil
+	}
+	for _, name := range s.names {
+		if strings.EqualFold(key, name) {
+			return swarm.Errorf(swarm.BadInput, "the key %s is not spelled so", swarm.Quote(key)).WithHint("write %q", name)
+		}
+	}
+	return nil
 }
 
 func (s *canonicalizer) items(depth int) error {
