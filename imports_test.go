@@ -76,8 +76,12 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/strictjson", "packs are read strictly"},
 	}},
 	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
-	"swarm/internal/toolrule":     {1, []use{{"swarm", nouns}}},
-	"swarm/internal/permission":   {1, []use{{"swarm", nouns}}},
+	"swarm/internal/hostrule":     {1, []use{{"swarm", nouns}}},
+	"swarm/internal/toolrule": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/hostrule", "web_fetch names hosts"},
+	}},
+	"swarm/internal/permission": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/growth": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "mail has the list of agents and edges"},

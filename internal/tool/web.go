@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,27 +66,11 @@ func (b *Box) mayFetch(u *url.URL) error {
 	case port == "":
 		port = "443"
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		host = addr.Unmap().String()
-	}
-	if slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Fetches(host, port) }) {
+	if toolrule.Hosts(b.rules).AllowsHost(host, port) {
 		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).
 		WithHint("allowed are %s", b.hosts())
-}
-
-// reserved are networks that are not on the internet, beside those that netip knows.
-var reserved = parsePrefixes(
-	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-	"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16", "fec0::/10",
-)
-
-func parsePrefixes(texts ...string) (all []netip.Prefix) {
-	for _, text := range texts {
-		all = append(all, netip.MustParsePrefix(text))
-	}
-	return all
 }
 
 // mayDial checks an address at the moment of dialling. An earlier lookup would not help, because
@@ -97,28 +80,17 @@ func (b *Box) mayDial(address string) error {
 	if err != nil {
 		return swarm.Errorf(swarm.Denied, "%s is no address", swarm.Quote(address))
 	}
-	addr := at.Addr().Unmap().WithZone("")
-	isReserved := slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
-	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !isReserved
-	port := fmt.Sprint(at.Port())
-	if public || slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Reaches(addr, port) }) {
+	if toolrule.Hosts(b.rules).AllowsAddr(at) {
 		return nil
 	}
 	const msg = "the host is at %s, which is not on the internet but on this machine or its network"
+	addr := at.Addr().Unmap().WithZone("")
 	return swarm.Errorf(swarm.Denied, msg, addr).
-		WithHint("only web_fetch(%s) would allow it", net.JoinHostPort(addr.String(), port))
+		WithHint("only web_fetch(%s) would allow it", netip.AddrPortFrom(addr, at.Port()))
 }
 
 // hosts lists the hosts from which the agent may fetch.
-func (b *Box) hosts() string {
-	var hosts []string
-	for _, r := range b.rules {
-		if r.Tool == toolrule.WebFetch {
-			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
-		}
-	}
-	return strings.Join(hosts, ", ")
-}
+func (b *Box) hosts() string { return toolrule.Hosts(b.rules).String() }
 
 func (b *Box) fetchSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.WebFetch,

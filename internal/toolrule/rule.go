@@ -3,12 +3,11 @@
 package toolrule
 
 import (
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"swarm"
+	"swarm/internal/hostrule"
 )
 
 // The built-in tools.
@@ -25,12 +24,11 @@ var Tools = []string{FileRead, FileWrite, FileList, Command, WebFetch}
 
 // A Rule is a parsed entry.
 type Rule struct {
-	Tool   string   // one of Tools; "" = a tool of an MCP server
-	Words  []string // of Command: the first words of a command
-	Host   string   // of WebFetch, in lower case: one host, or *.example.org for all hosts below it
-	Port   string   // of WebFetch; "" = 80 and 443
-	Server string   // an MCP server
-	Name   string   // of the server's tool; "" = all its tools
+	Tool   string        // one of Tools; "" = a tool of an MCP server
+	Words  []string      // of Command: the first words of a command
+	Host   hostrule.Rule // of WebFetch
+	Server string        // an MCP server
+	Name   string        // of the server's tool; "" = all its tools
 }
 
 // Parse parses an entry. servers are the names of the declared MCP servers.
@@ -127,51 +125,14 @@ func parseCommand(inner string) (Rule, error) {
 }
 
 func parseHost(inner string) (Rule, error) {
-	text := strings.ToLower(strings.TrimSpace(inner))
-	bad := func(why, hint string) (Rule, error) {
-		return Rule{}, swarm.Errorf(swarm.BadInput, "%s %s", swarm.Quote("web_fetch("+inner+")"), why).WithHint("%s", hint)
-	}
-	r := Rule{Tool: WebFetch, Host: text}
-	if addr, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
-		r.Host = addr.Unmap().String()
-		return r, nil
-	}
-	if at, err := netip.ParseAddrPort(text); err == nil {
-		r.Host, r.Port = at.Addr().Unmap().String(), strconv.Itoa(int(at.Port()))
-		return r, nil
-	}
-	if host, port, found := strings.Cut(text, ":"); found {
-		n, err := strconv.Atoi(port)
-		if err != nil || n < 1 || n > 65535 {
-			return bad("is not a host", "write the host alone, without http:// and path, or with a port: "+
-				"web_fetch(example.org), web_fetch(localhost:8080)")
-		}
-		r.Host, r.Port = host, strconv.Itoa(n)
-	}
-	name := strings.TrimPrefix(r.Host, "*.")
-	switch {
-	case text == "":
+	if strings.TrimSpace(inner) == "" {
 		return Parse(WebFetch, nil)
-	case name == "*", name != r.Host && !strings.Contains(name, "."):
-		return bad("allows too much",
-			"name the hosts: web_fetch(example.org), or all below one: web_fetch(*.example.org)")
-	case !isHost(name):
-		return bad("is not a host", "write the host alone, without http:// and path: web_fetch(example.org); "+
-			"letters beyond a-z in their form xn--…")
 	}
-	return r, nil
-}
-
-// isHost reports whether a text can be the name of a host.
-func isHost(name string) bool {
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || strings.ContainsFunc(label, func(c rune) bool {
-			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
-		}) {
-			return false
-		}
+	host, err := hostrule.Parse(inner, func(host string) string { return WebFetch + "(" + host + ")" })
+	if err != nil {
+		return Rule{}, err
 	}
-	return len(name) <= 253
+	return Rule{Tool: WebFetch, Host: host}, nil
 }
 
 // Runs reports whether a command begins with the rule's words.
@@ -179,27 +140,14 @@ func (r Rule) Runs(argv []string) bool {
 	return r.Tool == Command && len(argv) >= len(r.Words) && slices.Equal(argv[:len(r.Words)], r.Words)
 }
 
-// Fetches reports whether the rule allows a host, which is in lower case.
-func (r Rule) Fetches(host, port string) bool {
-	if r.Tool != WebFetch || !r.opens(port) {
-		return false
+// Hosts returns the hosts from which rules allow to fetch.
+func Hosts(rules []Rule) (list hostrule.List) {
+	for _, r := range rules {
+		if r.Tool == WebFetch {
+			list = append(list, r.Host)
+		}
 	}
-	below := r.Host[0] == '*' && strings.HasSuffix(host, r.Host[1:]) && len(host) > len(r.Host)-1
-	return host == r.Host || below
-}
-
-// Reaches reports whether the rule allows an address in a private network. Only the address itself,
-// or localhost, allows that. Other names don't count, because their owner may point them anywhere.
-func (r Rule) Reaches(addr netip.Addr, port string) bool {
-	addr = addr.Unmap()
-	return r.Tool == WebFetch && r.opens(port) && (r.Host == addr.String() || r.Host == "localhost" && addr.IsLoopback())
-}
-
-func (r Rule) opens(port string) bool {
-	if r.Port == "" {
-		return port == "80" || port == "443"
-	}
-	return port == r.Port
+	return list
 }
 
 // String returns the rule as an entry.
@@ -207,12 +155,8 @@ func (r Rule) String() string {
 	switch {
 	case r.Tool == Command:
 		return "command(" + strings.Join(r.Words, " ") + ")"
-	case r.Tool == WebFetch && r.Port != "" && strings.Contains(r.Host, ":"):
-		return "web_fetch([" + r.Host + "]:" + r.Port + ")"
-	case r.Tool == WebFetch && r.Port != "":
-		return "web_fetch(" + r.Host + ":" + r.Port + ")"
 	case r.Tool == WebFetch:
-		return "web_fetch(" + r.Host + ")"
+		return "web_fetch(" + r.Host.String() + ")"
 	case r.Tool != "":
 		return r.Tool
 	case r.Name != "":
