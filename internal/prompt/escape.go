@@ -62,17 +62,25 @@ func quickly(text string) (places []int, careful bool) {
 	places = inLine(nil, text, 0)
 	var wide uint64
 	left := unsafe.Slice(unsafe.StringData(text), len(text))
-	for ; len(left) >= 32; left = left[32:] {
-		w, x, y, z := binary.LittleEndian.Uint64(left), binary.LittleEndian.Uint64(left[8:]), binary.LittleEndian.Uint64(left[16:]), binary.LittleEndian.Uint64(left[24:])
+	for ; len(left) >= 40; left = left[32:] {
+		b := (*[40]byte)(left)
+		w, x, y, z := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 		wide |= w | x | y | z
-		if controls(w)|controls(x)|controls(y)|controls(z) == 0 {
+		w, x, y, z = noControls(w), noControls(x), noControls(y), noControls(z)
+		if w&x&y&z&topBits == topBits {
 			continue
 		}
-		for k := 0; k < 32; k += 8 {
-			for found := controls(binary.LittleEndian.Uint64(left[k:])); found != 0; found &= found - 1 {
-				if places, careful = atControl(places, text, len(text)-len(left)+k+bits.TrailingZeros64(found)/8); careful {
-					return nil, true
-				}
+		// The bits of all four words in one, so that there is one loop, without a second pass over
+		// the words: bit n of byte i is for byte i of word n. The order of places does not matter.
+		found := ^(w&topBits>>7 | x&topBits>>6 | y&topBits>>5 | z&topBits>>4) & (0x0f * eachByte)
+		for ; found != 0; found &= found - 1 {
+			bit := bits.TrailingZeros64(found)
+			i := bit&3*8 + bit>>3
+			if b[i] == '\t' || b[i] == '\n' && plainLine(b[i+1], b[i+2], b[i+3], b[i+4]) {
+				continue
+			}
+			if places, careful = atControl(places, text, len(text)-len(left)+i); careful {
+				return nil, true
 			}
 		}
 	}
@@ -97,24 +105,24 @@ func quickly(text string) (places []int, careful bool) {
 	return inTagged(places, text), false
 }
 
-// controls returns the top bits of those bytes of x that are ASCII controls. A sum of two seven-bit
-// bytes carries into the top bit of its own byte and no further. Here it carries for all bytes that
-// are no controls.
-func controls(x uint64) uint64 { return ^(x&^topBits + (0x80-' ')*eachByte | x) & topBits }
+// noControls returns a word with the top bits of those bytes of x set that are no ASCII controls. A
+// sum of two seven-bit bytes carries into the top bit of its own byte and no further. Here it
+// carries for all bytes that are no controls.
+func noControls(x uint64) uint64 { return x&^topBits + (0x80-' ')*eachByte | x }
+
+// plainLine reports whether a line with these first bytes begins as most lines of most texts do,
+// also in lists and tables: with a letter that no line of ours begins with, and another letter.
+func plainLine(a, b, c, d byte) bool {
+	if (a == '-' || a == '|' || a == ' ' || a == '\t') && (b == ' ' || b == '\t') {
+		a, b = c, d
+	}
+	return a == '\n' || ordinary[a] && classes[b] == letter
+}
 
 func atControl(places []int, text string, at int) ([]int, bool) {
 	switch text[at] {
 	case '\n':
-		if at++; len(text)-at >= 4 {
-			c, next := text[at], at+1
-			if (c == '-' || c == '|' || c == ' ') && text[next] == ' ' {
-				c, next = text[at+2], at+3
-			}
-			if c == '\n' || ordinary[c] && classes[text[next]] == letter {
-				return places, false // Most lines of most texts end here, also in lists and tables.
-			}
-		}
-		return inLine(places, text, at), false
+		return inLine(places, text, at+1), false
 	case '\r':
 		return places, at+1 == len(text) || text[at+1] != '\n'
 	case 0, '\b', '\v', '\f', '\x1b', '\x1c', '\x1d', '\x1e':

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -223,6 +224,32 @@ func added(got, text string) bool {
 	return text == ""
 }
 
+// The quick search reads 32 bytes at a time. It finds the same places as the careful one, wherever
+// the lines stand in such a block.
+func TestEscapeIsAsCarefulWhenItIsQuick(t *testing.T) {
+	for name, disguise := range disguises {
+		for _, line := range ownLines {
+			line = disguise(line)
+			for n := range 45 {
+				before := strings.Repeat("a", n)
+				for _, text := range []string{
+					before + "\n" + line,
+					before + "\n" + line + "\n" + line + "\n\tab\n- ab\n| ab\n",
+					"- ab\n--- End ---\n--- End ---\n" + before + "\n\t\t" + line + "\nab",
+				} {
+					quick, careful := quickly(text)
+					if careful {
+						continue
+					}
+					if want := carefully(text); !slices.Equal(quick, want) {
+						t.Fatalf("%s: %q: quickly %v, carefully %v", name, text, quick, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A text that is escaped twice can be restored in two steps.
 func TestEscapeTwice(t *testing.T) {
 	const line = `--- End ---`
@@ -327,6 +354,9 @@ func FuzzEscape(f *testing.F) {
 		}
 		if Escape([]byte(text)) != got {
 			t.Fatal("bytes are escaped in another way")
+		}
+		if quick, careful := quickly(text); !careful && !slices.Equal(quick, carefully(text)) {
+			t.Fatalf("quickly %v, carefully %v", quick, carefully(text))
 		}
 		if strings.ContainsAny(text, "\b\x1b\u009b<&") {
 			return // what is shown of it, and where a mark belongs, is for the table above
