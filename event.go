@@ -233,12 +233,13 @@ func GrantedKey(id string) string { return "plan:" + id }
 type RunStart struct {
 	ID      RunID     `json:"id"`
 	Kind    RunKind   `json:"kind"`
-	Name    string    `json:"name,omitempty"` // the pipeline's name, or the request
-	Dir     string    `json:"dir"`            // the folder where it was started: commands act on the runs of their folder
-	File    string    `json:"file,omitempty"` // the compose file
-	Args    []string  `json:"args,omitempty"` // the command line, without the program
-	Version string    `json:"version"`        // of the program
-	Loops   string    `json:"loops"`          // version of the loops; only the same version can resume the run
+	Name    string    `json:"name,omitempty"`    // the pipeline's name, or the request
+	Dir     string    `json:"dir"`               // the folder where it was started: commands act on the runs of their folder
+	File    string    `json:"file,omitempty"`    // the compose file
+	Sources []string  `json:"sources,omitempty"` // the other files that the plan was made from: prompts, scripts, schemas
+	Args    []string  `json:"args,omitempty"`    // the command line, without the program
+	Version string    `json:"version"`           // of the program
+	Loops   string    `json:"loops"`             // version of the loops; only the same version can resume the run
 	Replay  bool      `json:"replay,omitempty"`
 	From    RunID     `json:"from,omitempty"` // the run that this one retries
 	Origin  *Origin   `json:"asked,omitempty"`

@@ -206,7 +206,7 @@ func (a *app) out(stop *stops, typed bool) io.Writer {
 
 func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team session.Team, o compose.Options) (*session.Session, error) {
 	if t.resume == "" {
-		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Args: os.Args[1:], Version: version, Time: time.Now()}, team)
+		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Sources: team.Sources, Args: os.Args[1:], Version: version, Time: time.Now()}, team)
 	}
 	_, id, err := a.steerable(t.resume)
 	if err != nil {
@@ -269,7 +269,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.printConfinement(&b.Plan)
-	t := session.Team{Plan: b.Plan, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
+	t := session.Team{Plan: b.Plan, Bodies: b.Bodies, Sources: b.Sources, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
 	}

@@ -78,6 +78,9 @@ Agents and providers come from swarm/swarm.yaml, if it exists.`,
 			if err != nil {
 				return err
 			}
+			if s.File != "-s" {
+				b.Sources = append(b.Sources, s.File)
+			}
 			a.warn(b.Warnings)
 			a.plain = true
 			return a.begin(begin{Begin: &control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: os.Args[1:], Replay: replay}, record: record,

@@ -47,7 +47,8 @@ type Bundle struct {
 	Bodies   [][]byte       // the texts that the plan names by their hash
 	Warnings []*swarm.Error // of the kinds Warning and Notice
 	Settings Settings
-	Places   Places // in the file
+	Places   Places   // in the file
+	Sources  []string // the files that were read beside the compose file, as they are shown
 }
 
 // The kinds of warnings. The file is valid, but it may not mean what its author intended.
@@ -105,6 +106,7 @@ func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, e
 		Warnings: c.sortedWarnings(),
 		Settings: c.settings(),
 		Places:   c.places(sel),
+		Sources:  c.sources.paths,
 	}, nil
 }
 

@@ -129,6 +129,31 @@ func (c *compiler) promptPiece(name string, at text) *piece {
 	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.o.Prompts.Prompt(name) })
 }
 
+// readPrompts notes the files that are read.
+type readPrompts struct {
+	Prompts
+	paths []string
+	known map[string]bool
+}
+
+func (r *readPrompts) Prompt(name string) (string, []byte, error) {
+	return r.note(r.Prompts.Prompt(name))
+}
+
+func (r *readPrompts) File(path string) (string, []byte, error) { return r.note(r.Prompts.File(path)) }
+
+func (r *readPrompts) Include(from, rel string) (string, []byte, error) {
+	return r.note(r.Prompts.Include(from, rel))
+}
+
+func (r *readPrompts) note(path string, text []byte, err error) (string, []byte, error) {
+	if err == nil && !r.known[path] {
+		r.known[path] = true
+		r.paths = append(r.paths, path)
+	}
+	return path, text, err
+}
+
 // noPrompts are Prompts without any file.
 type noPrompts struct{}
 

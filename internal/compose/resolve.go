@@ -19,9 +19,10 @@ import (
 // A compiler is one reading of one file.
 type compiler struct {
 	problems
-	o    Options
-	root *yaml.Node
-	file fileKeys
+	o       Options
+	sources *readPrompts // o.Prompts
+	root    *yaml.Node
+	file    fileKeys
 
 	tasks      []task // in the file's order
 	taskNames  []string
@@ -74,7 +75,10 @@ func newCompiler(o Options) *compiler {
 	if o.Prompts == nil {
 		o.Prompts = noPrompts{}
 	}
+	read := &readPrompts{Prompts: o.Prompts, known: map[string]bool{}}
+	o.Prompts = read
 	return &compiler{
+		sources:  read,
 		problems: problems{file: o.File, sets: o.Set},
 		o:        o,
 		taskAt:   map[string]int{},

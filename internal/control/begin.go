@@ -27,7 +27,7 @@ type Begin struct {
 
 // BeginRetry returns a run that retries an ended one.
 func BeginRetry(r *run.RetryPlan, args []string) *Begin {
-	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir,
+	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources}, File: r.Start.File, Dir: r.Start.Dir,
 		Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
@@ -52,7 +52,7 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 // Start makes the run. When it returns, the run is on disk.
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Args: b.Args, Version: version,
+	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args, Version: version,
 		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 

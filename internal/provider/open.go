@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/permission"
 )
 
 // Options are what a provider needs beside its description in the plan.
 type Options struct {
-	Script  []byte        // of the kind script: its text
-	Dir     string        // where commands run if a request does not say; "" = the current folder
-	Environ []string      // the environment that commands inherit; nil = this process's
-	Hidden  []string      // folders that no agent reads or writes through us: our own state; absolute
-	Grace   time.Duration // between asking processes to end and killing them; 0 = process.DefaultGrace
+	Script  []byte           // of the kind script: its text
+	Dir     string           // where commands run if a request does not say; "" = the current folder
+	Environ []string         // the environment that commands inherit; nil = this process's
+	Hidden  []string         // folders that no agent reads or writes through us: our own state; absolute
+	Guard   permission.Guard // files that an agent writes through us only if its `tools` name them
+	Grace   time.Duration    // between asking processes to end and killing them; 0 = process.DefaultGrace
 }
 
 // OpenCommand makes a provider whose agents are programs. It starts no process.

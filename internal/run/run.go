@@ -22,6 +22,7 @@ import (
 	"swarm/internal/agenttoken"
 	"swarm/internal/engine"
 	"swarm/internal/flow"
+	"swarm/internal/permission"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/registry"
@@ -308,6 +309,7 @@ type driver struct {
 	toolServer *toolServer   // nil in a replay
 	servers    *tool.Servers // MCP servers; nil in a replay
 	streams    *streams
+	guard      permission.Guard    // files that this run executes or obeys
 	phase      swarm.Phase         // of a team; "" = none
 	notifier   *swarm.ProviderSpec // how people are notified; nil = not at all
 }
@@ -326,6 +328,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.phase = p.Team.Phase
 	}
 	d.notifier = p.Notify
+	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, d.start.Sources)
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
@@ -385,7 +388,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	if d.options.Provider != nil {
 		return d.options.Provider, nil
 	}
-	opt := provider.Options{Dir: d.start.Dir, Hidden: []string{d.home.Dir()}}
+	opt := provider.Options{Dir: d.start.Dir, Hidden: []string{d.home.Dir()}, Guard: d.guard}
 	if spec.Script != "" {
 		text, err := d.log.Body(spec.Script)
 		if err != nil {

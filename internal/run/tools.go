@@ -116,6 +116,6 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	if root == "" {
 		root = d.start.Dir
 	}
-	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env,
+	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
 		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
 }

@@ -26,6 +26,7 @@ import (
 type Team struct {
 	swarm.Plan           // of the team's file, without tasks
 	Bodies      [][]byte // the texts that it names: roles, scripts
+	Sources     []string // the files that it was made from, beside the compose file
 	Default     string   // the agent of lines that name none; "" = none
 	WaitTimeout time.Duration
 	NoRefs      bool // $agent is plain text

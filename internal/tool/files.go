@@ -63,32 +63,28 @@ func Hides(hidden []string, root, local string) bool {
 	return slices.ContainsFunc(hidden, func(folder string) bool { return within(folder, real) })
 }
 
-// InGit reports whether a path below a root is in a .git folder, possibly through a link. The root
-// itself has no links. Agents do not write there: git's settings name programs, and every git that runs
-// there starts them, even the user's own.
-func InGit(root, local string) bool {
-	real, err := filepath.Rel(root, resolved(filepath.Join(root, local)))
-	if err != nil {
-		real = local
-	}
-	hasGit := func(path string) bool {
-		isGit := func(part string) bool { return strings.EqualFold(part, ".git") }
-		return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), isGit)
-	}
-	return hasGit(local) || hasGit(real)
-}
-
-// resolved resolves the links in the existing part of a path.
+// resolved resolves the links in a path, as far as it exists. A link whose target is missing counts:
+// opening it to write would create the target.
 func resolved(path string) string {
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
+	const maxLinks = 40
+	at, rest := path, ""
+	for links := 0; ; {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(real, rest)
 		}
-		if at == filepath.Dir(at) {
+		folder := filepath.Dir(at)
+		if target, err := os.Readlink(at); err == nil && links < maxLinks {
+			links++
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(resolved(folder), target)
+			}
+			at = target
+			continue
+		}
+		if at == folder {
 			return path
 		}
-		rest = filepath.Join(filepath.Base(at), rest)
+		at, rest = folder, filepath.Join(filepath.Base(at), rest)
 	}
 }
 
@@ -239,6 +235,9 @@ func formatPiece(path string, piece []byte, from, size int64) (string, error) {
 func (b *Box) writeSpec() swarm.ToolSpec {
 	about := "Writes a text file, in place of what it held before. " +
 		"Paths are relative to your folder; folders on the way are made."
+	if all, named := b.writes(); !all {
+		about += " Only these may be written: " + joinPatterns(named) + "."
+	}
 	if b.o.Phase == swarm.PlanningPhase {
 		about += " The phase is PLANNING: only files below docs/ may be written."
 	}
@@ -270,9 +269,8 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
-	if InGit(b.real, local) {
-		return "", swarm.Errorf(swarm.Denied, "%s belongs to git, and what is written there git may run", swarm.Quote(a.Path)).
-			WithHint("write the files themselves; git keeps its own")
+	if err := b.mayWrite(a.Path, local); err != nil {
+		return "", err
 	}
 	shownPath := local
 	root, local, err := b.writable(a.Path, local)
@@ -293,6 +291,43 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 		return "", b.fileError(a.Path, err)
 	}
 	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), shownPath), nil
+}
+
+// mayWrite returns an error if no rule allows to write a file. Patterns count for the file itself,
+// whatever link leads there.
+func (b *Box) mayWrite(path, local string) error {
+	all, named := b.writes()
+	if err := CheckGuard(b.o.Guard, b.real, local, toolrule.FileWrite, named); err != nil || all {
+		return err
+	}
+	rel, err := filepath.Rel(b.real, resolved(filepath.Join(b.real, local)))
+	if err == nil && slices.ContainsFunc(named, func(p toolrule.PathPattern) bool { return p.Matches(filepath.ToSlash(rel)) }) {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, "%s is not among the files that may be written", swarm.Quote(path)).
+		WithHint("allowed are %s", joinPatterns(named))
+}
+
+// writes returns what the agent's rules allow to write: all files, and those that they name.
+func (b *Box) writes() (all bool, named []toolrule.PathPattern) {
+	for _, r := range b.rules {
+		switch {
+		case r.Tool != toolrule.FileWrite:
+		case r.Path == "":
+			all = true
+		default:
+			named = append(named, r.Path)
+		}
+	}
+	return all, named
+}
+
+func joinPatterns(patterns []toolrule.PathPattern) string {
+	var texts []string
+	for _, p := range patterns {
+		texts = append(texts, string(p))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // writable returns the root for writing, and the path relative to it. In PLANNING the root is

@@ -38,6 +38,7 @@ import (
 type Options struct {
 	Root    string            // the folder of its file tools; absolute
 	Hidden  []string          // folders in it that tools must not touch, such as our own state; absolute
+	Guard   permission.Guard  // files that it may write only if Allow names them
 	Allow   []string          // entries of its `tools`; none = no tool
 	Servers *Servers          // the MCP servers of the run; nil = none
 	Environ []string          // of this process; nil = os.Environ()

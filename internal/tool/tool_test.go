@@ -427,3 +427,75 @@ func TestNobodyWritesIntoAGit(t *testing.T) {
 		d.must("file_read", "path", "docs/real/.git/HEAD")
 	}
 }
+
+// A file that programs execute or obey is written only by an agent whose tools name it, under any
+// spelling and through any link. A pattern names what stands before its first wildcard.
+func TestGuardedFiles(t *testing.T) {
+	d := sit(t)
+	d.file("swarm/swarm.yaml", "tasks: {}\n")
+	d.file("agent.sh", "echo hi\n")
+	d.file("bin/helper", "#!/bin/sh\n")
+	d.file("notes.txt", "notes\n")
+	for link, to := range map[string]string{"link": "swarm", "file": "agent.sh", "rules": ".claude"} {
+		if err := os.Symlink(to, filepath.Join(d.root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := &swarm.Plan{
+		Providers: []swarm.ProviderSpec{{Command: []string{"sh", "-c", "exec ./agent.sh < notes.txt"}}, {Command: []string{"python3", "later.py"}}},
+		Servers:   []swarm.ToolServer{{Command: []string{"sh", "bin/helper", "--out=data.json"}}},
+	}
+	guard := NewGuard(plan, d.root, "swarm/swarm.yaml", []string{"docs/task.md"})
+	guarded := []string{"swarm/swarm.yaml", "SWARM/Swarm.YAML", "link/swarm.yaml", "swarm/prompts/role.md", "swarm/new.yaml", "swarm",
+		"agent.sh", "./x/../agent.sh", "file", "bin/helper", "later.py", "docs/task.md", "sub/swarm.yml", "sub/swarm/prompts/a.md",
+		".claude/settings.json", "sub/.Claude/settings.json", "rules/settings.json", ".mcp.json", "AGENTS.md", "agents.md", "sub/CLAUDE.md",
+		"CLAUDE\u200b.md", "AGENT\u017f.md", "GEMINI.md", ".gemini/x", ".codex/config.toml", ".opencode/x", "opencode.json", ".cursor/rules/a",
+		".vscode/tasks.json", ".envrc", ".github/copilot-instructions.md", ".husky/pre-commit"}
+	free := []string{"Makefile", "notes.txt", "data.json", "src/swarm/a.go", "main.py", ".github/workflows/ci.yml", "docs/AGENTS.txt", "claude.go", "swarming/a"}
+	d.open(Options{Allow: []string{"file_write", "file_write(**)", "file_write(*/**)", "file_write(**/AGENTS.md)", "file_write(.claude/**/x)"}, Guard: guard})
+	for _, path := range guarded {
+		said := d.refused(swarm.Denied, "file_write", "path", path, "content", "x")
+		if !strings.Contains(said, "may not be written, because ") || !strings.Contains(said, `tools: ["file_write(`) {
+			t.Errorf("%s: %q", path, said)
+		}
+	}
+	for _, path := range free {
+		d.must("file_write", "path", path, "content", "x")
+	}
+	if text, _ := os.ReadFile(filepath.Join(d.root, "agent.sh")); string(text) != "echo hi\n" {
+		t.Errorf("%q", text)
+	}
+
+	d.open(Options{Allow: []string{"file_write", "file_write(swarm/prompts/**)", "file_write(agent.sh)", "file_write(sub/.claude/*)"}, Guard: guard})
+	for _, path := range []string{"swarm/prompts/role.md", "link/prompts/a/b.md", "agent.sh", "sub/.claude/settings.json", "src/a.go"} {
+		d.must("file_write", "path", path, "content", "x")
+	}
+	for _, path := range []string{"swarm/swarm.yaml", "sub/.claude/a/b", ".claude/settings.json", ".git/config"} {
+		d.refused(swarm.Denied, "file_write", "path", path, "content", "x")
+	}
+
+	// A root inside of what is guarded is no way around the list.
+	d.file(".claude/work/a", "")
+	d.open(Options{Allow: []string{"file_write"}, Root: filepath.Join(d.root, ".claude"), Guard: guard})
+	d.refused(swarm.Denied, "file_write", "path", "settings.json", "content", "x")
+	d.open(Options{Allow: []string{"file_write(work/**)"}, Root: filepath.Join(d.root, ".claude"), Guard: guard})
+	d.must("file_write", "path", "work/b", "content", "x")
+	d.refused(swarm.Denied, "file_write", "path", "settings.json", "content", "x")
+}
+
+// With paths in all its entries, file_write writes those and nothing else.
+func TestFileWriteWithPaths(t *testing.T) {
+	d := sit(t, "file_write(docs/**)", "file_write(*.txt)")
+	d.must("file_write", "path", "docs/a/b.md", "content", "x")
+	d.must("file_write", "path", "a.txt", "content", "x")
+	if said := d.refused(swarm.Denied, "file_write", "path", "src/a.txt", "content", "x"); !strings.Contains(said, "allowed are docs/**, *.txt") {
+		t.Error(said)
+	}
+	if err := os.Symlink("../src", filepath.Join(d.root, "docs/out")); err != nil {
+		t.Fatal(err)
+	}
+	d.refused(swarm.Denied, "file_write", "path", "docs/out/a.go", "content", "x")
+	if spec := d.box.writeSpec(); !strings.Contains(spec.Description, "Only these may be written: docs/**, *.txt.") {
+		t.Error(spec.Description)
+	}
+}

@@ -27,6 +27,7 @@ type Rule struct {
 	Tool   string        // one of Tools; "" = a tool of an MCP server
 	Words  []string      // of Command: the first words of a command
 	Host   hostrule.Rule // of WebFetch
+	Path   PathPattern   // of FileWrite; "" = every file below the root that no program obeys
 	Server string        // an MCP server
 	Name   string        // of the server's tool; "" = all its tools
 }
@@ -46,6 +47,9 @@ func Parse(entry string, servers []string) (Rule, error) {
 		return parseCommand(inner)
 	case braced && name == WebFetch:
 		return parseHost(inner)
+	case braced && name == FileWrite:
+		files, err := ParsePath(name, inner)
+		return Rule{Tool: name, Path: files}, err
 	case name == Command:
 		return Rule{}, swarm.Errorf(swarm.BadInput, "command does not say which commands").
 			WithHint("write how they begin, one entry for each: command(go test), command(git diff)")
@@ -157,6 +161,8 @@ func (r Rule) String() string {
 		return "command(" + strings.Join(r.Words, " ") + ")"
 	case r.Tool == WebFetch:
 		return "web_fetch(" + r.Host.String() + ")"
+	case r.Path != "":
+		return r.Tool + "(" + string(r.Path) + ")"
 	case r.Tool != "":
 		return r.Tool
 	case r.Name != "":

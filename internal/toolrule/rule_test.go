@@ -17,6 +17,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"file_read", Rule{Tool: FileRead}},
 		{" file_list ", Rule{Tool: FileList}},
+		{"file_write( ./docs/** )", Rule{Tool: FileWrite, Path: "docs/**"}},
 		{"command(go test)", Rule{Tool: Command, Words: []string{"go", "test"}}},
 		{"command( git )", Rule{Tool: Command, Words: []string{"git"}}},
 		{"web_fetch(Example.ORG)", Rule{Tool: WebFetch, Host: hostrule.Rule{Host: "example.org"}}},
@@ -55,6 +56,11 @@ func TestParseSaysWhatToWrite(t *testing.T) {
 		"command(\"go test\")":        "with spaces between them",
 		"command(*)":                  "one entry for each program",
 		"command($SHELL)":             "one entry for each program",
+		"file_write()":                "or which files: file_write(docs/**)",
+		"file_write(../x)":            "relative to the root",
+		"file_write(/etc/x)":          "relative to the root",
+		"file_write(docs/)":           "write what is in it: file_write(docs/**)",
+		"file_write(a[)":              "with * for any characters",
 		"file_read(src)":              "its folder is the agent's root",
 		"file_raed":                   `did you mean "file_read"?`,
 		"comand":                      "command(go test)",
@@ -112,4 +118,30 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %q, which is %q, %v", entry, r, again, err)
 		}
 	})
+}
+
+func TestPathPattern(t *testing.T) {
+	for _, c := range []struct {
+		pattern PathPattern
+		literal string
+		yes, no string
+	}{
+		{"a.md", "a.md", "a.md", "b.md,x/a.md,a.md/x"},
+		{"docs/**", "docs", "docs/a,docs/a/b", "doc/a,x/docs/a"},
+		{"**", "", "a,a/b", ""},
+		{"**/a.go", "", "a.go,x/a.go,x/y/a.go", "b.go,x/a.go/b"},
+		{"a/**/b/*.md", "a", "a/b/x.md,a/x/b/y.md,a/b/b/z.md", "a/x.md,a/b/c/x.md,b/x.md"},
+		{"a/b*/c", "a", "a/b/c,a/bx/c", "a/x/c,a/b"},
+	} {
+		for want, list := range map[bool]string{true: c.yes, false: c.no} {
+			for path := range strings.SplitSeq(list, ",") {
+				if path != "" && c.pattern.Matches(path) != want {
+					t.Errorf("%s and %s: %v", c.pattern, path, !want)
+				}
+			}
+		}
+		if got := c.pattern.Literal(); got != c.literal {
+			t.Errorf("%s names %q", c.pattern, got)
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/permission"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -33,8 +34,9 @@ type host struct {
 	dir    string
 	env    *process.Environment
 	grace  time.Duration
-	hidden []string // folders that are not there for an agent
-	self   string   // our own program, which agents without HTTP start as their MCP server
+	hidden []string         // folders that are not there for an agent
+	guard  permission.Guard // files that an agent writes only if its tools name them
+	self   string           // our own program, which agents without HTTP start as their MCP server
 
 	provider.Idle[*agentProgram]
 }
@@ -73,6 +75,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		env:    env,
 		grace:  opt.Grace,
 		hidden: hidden,
+		guard:  opt.Guard,
 		self:   self,
 		Idle:   provider.Idle[*agentProgram]{End: (*agentProgram).end},
 	}, nil
@@ -93,7 +96,7 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 		r.Tools = append(slices.Clone(r.Tools), "edit")
 	}
 	t := newTurn(ctx, r, live)
-	t.hidden = h.hidden
+	t.hidden, t.guard = h.hidden, h.guard
 	defer t.close()
 	p, err := h.acquireProgram(r, t)
 	if err != nil {

@@ -170,6 +170,8 @@ func TestFiles(t *testing.T) {
 		{"write DIR/.git/hooks/pre-commit no", "written false"},
 		{"write DIR/new/.GIT/config no", "written false"},
 		{"write DIR/repository/config no", "written false"},
+		{"write DIR/new/.claude/settings.json no", "written false"},
+		{"write DIR/agents.MD no", "written false"},
 		{"write DIR/folder/x.txt no", "written false"},
 		{"write OUT/x.txt no", "written false"},
 		{"write DIR/fifo no", "written false"},
@@ -192,8 +194,18 @@ func TestFiles(t *testing.T) {
 	if told := h.told(); strings.Count(told, "file DIR/") != 2 || !strings.Contains(told, "file DIR/new/b.txt\n") {
 		t.Errorf("%s", told)
 	}
+	// What programs obey is written only if the agent's tools name it.
+	r := h.request("write " + h.dir + "/new/CLAUDE.md yes")
+	r.Tools = []string{"edit(new/*.md)"}
+	if reply := h.good(r); !strings.Contains(string(reply.Output), "written false") {
+		t.Errorf("%s", reply.Output)
+	}
+	r.Tools = []string{"edit(new/CLAUDE.md)"}
+	if reply := h.good(r); !strings.Contains(string(reply.Output), "written true") {
+		t.Errorf("%s", reply.Output)
+	}
 	// An agent with a root of its own has only that.
-	r := h.request("read " + h.dir + "/a.txt")
+	r = h.request("read " + h.dir + "/a.txt")
 	r.Root = h.dir + "/new"
 	if reply := h.good(r); !strings.Contains(string(reply.Output), "true") {
 		t.Errorf("%s", reply.Output)

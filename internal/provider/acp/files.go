@@ -12,9 +12,14 @@ import (
 	"strings"
 	"syscall"
 
+	"swarm"
 	"swarm/internal/permission"
 	boxes "swarm/internal/tool"
+	"swarm/internal/toolrule"
 )
+
+// editKind is the protocol's word for tools that change files.
+const editKind = "edit"
 
 // maxFile is the largest file, in bytes, that one message carries.
 const maxFile = 4 << 20
@@ -76,7 +81,7 @@ func (t *turn) writeFile(params json.RawMessage) (any, *rpcError) {
 	}
 	if name, err := relativeTo(t.r.Folder(), p.Path); err == nil {
 		if shut := permission.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
-			t.refuse(refusal{p.Path, "edit", shut.Error(), shut})
+			t.refuse(refusal{p.Path, editKind, shut.Error(), shut})
 			return nil, &rpcError{Code: codeFailed, Message: shut.Error()}
 		}
 	}
@@ -124,8 +129,8 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 		return nil, fmt.Errorf("%s is not there for agents", path)
 	}
 	if flag&os.O_CREATE != 0 {
-		if boxes.InGit(real, name) {
-			return nil, fmt.Errorf("%s cannot be written: git runs what stands in a .git", path)
+		if err := t.checkGuard(path); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, swarm.HintOf(err))
 		}
 		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			return nil, err
@@ -140,6 +145,29 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	return f, nil
+}
+
+// checkGuard refuses a write to a file that programs execute or obey, unless an entry edit(PATH) of
+// the agent's tools names it. Paths of entries are relative to the agent's folder.
+func (t *turn) checkGuard(path string) error {
+	folder, err := filepath.EvalSymlinks(t.r.Folder())
+	if err != nil {
+		return err
+	}
+	name, err := relativeTo(t.r.Folder(), path)
+	if err != nil {
+		return err
+	}
+	var named []toolrule.PathPattern
+	for _, entry := range t.r.Tools {
+		inner, ok := strings.CutPrefix(entry, editKind+"(")
+		if inner, closed := strings.CutSuffix(inner, ")"); ok && closed {
+			if p, err := toolrule.ParsePath(editKind, inner); err == nil {
+				named = append(named, p)
+			}
+		}
+	}
+	return boxes.CheckGuard(t.guard, folder, name, editKind, named)
 }
 
 // relativeTo makes path relative to a folder. The folder may have two names, by its links and

@@ -69,7 +69,7 @@ func (t *turn) decidePermission(params json.RawMessage) (any, *rpcError) {
 			return nil
 		},
 		Approval: func() error {
-			if t.isListed(asked) { // the compose file allows it
+			if t.isListed(asked) && !t.editsGuarded(asked) { // the compose file allows it
 				return nil
 			}
 			return t.askPerson(p.Tool.ID, asked)
@@ -104,7 +104,7 @@ func (t *turn) phaseError(x tool) error {
 		slices.Contains(readOnlyKinds, x.kind) {
 		return nil
 	}
-	if x.kind != "edit" && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
+	if x.kind != editKind && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
 		return permission.Acting(t.r.Phase, x.name)
 	}
 	for _, path := range x.files {
@@ -148,6 +148,15 @@ func (t *turn) isListed(x tool) bool {
 		return true
 	}
 	return isOurs(x.name) && x.kind != "execute"
+}
+
+// editsGuarded says whether a call changes a file that programs execute or obey. A list that allows
+// all edits does not mean such a file, so a person decides.
+func (t *turn) editsGuarded(x tool) bool {
+	if x.kind != editKind && x.kind != "delete" && x.kind != "move" {
+		return false
+	}
+	return slices.ContainsFunc(x.files, func(path string) bool { return swarm.KindOf(t.checkGuard(path)) == swarm.Denied })
 }
 
 // askPerson asks for an approval. The error says why it was refused.

@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/permission"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
@@ -28,7 +29,8 @@ type turn struct {
 	ctx context.Context
 	r   provider.Request
 
-	hidden []string // as its host has them
+	hidden []string         // as its host has them
+	guard  permission.Guard // the same
 
 	mu          sync.Mutex
 	live        func(swarm.Delta)
