@@ -22,8 +22,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll, "leaker": leak})
+	testscript.Main(m, programs)
 }
+
+// programs are the programs that this test binary plays, by the name under which it is started.
+var programs = map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll, "leaker": leak}
 
 // TestScripts runs the real program, in an empty home folder for each script. The scripts double as
 // the manual.

@@ -31,7 +31,7 @@ import (
 // after its process was waited for.
 //
 // Nothing of this is on disk. If this process is killed, its orphans go to the next subreaper
-// above, or to init. The next command finds them by the marks in their environment: [Reap].
+// above, or to init. The next command finds them by their marks: [Reap].
 
 // children is the table of processes that this process has to wait for. mu guards all fields below
 // it; list and others never change after setUp.
@@ -40,17 +40,18 @@ type children struct {
 	list     int          // open file: the kernel's list of our first thread's children; -1 = unsupported
 	others   map[int]bool // children of this process from before its first Job; never touched
 	mu       sync.Mutex
-	jobs     map[int64]*Process // by job number, from before the start until its leftovers are searched for
-	leaders  map[int]*Process   // by pid, until they are waited for
-	starting int                // count of processes being started, which leaders does not hold yet
-	orphans  map[int]*orphan    // by pid
+	jobs     map[int64]*Process        // by job number, from before the start until its leftovers are searched for
+	leaders  map[int]*Process          // by pid, until they are waited for
+	starting int                       // count of processes being started, which leaders does not hold yet
+	orphans  map[int]*orphan           // by pid
+	runs     map[limitMark]swarm.RunID // whose jobs this process has started, by the mark of their processes
 }
 
 var family children
 
 // An orphan is a descendant of a program whose parent has died.
 type orphan struct {
-	job   int64       // the job that started it, by its group or its environment; 0 = unknown
+	job   int64       // the job that started it, by its marks or its group; 0 = unknown
 	run   swarm.RunID // the job's run; it may be known when the job is not
 	last  int64       // the newest job when it was first seen; later jobs did not start it
 	sure  bool        // it is certainly not a process that a Job is just starting
@@ -64,6 +65,7 @@ func (c *children) registerJob(p *Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.jobs[p.number] = p
+	c.runs[p.limitMark().driver()] = p.job.Run
 	c.starting++
 }
 
@@ -77,7 +79,7 @@ func (c *children) setUp() {
 		c.list = -1
 	}
 	c.others, c.orphans = map[int]bool{}, map[int]*orphan{}
-	c.jobs, c.leaders = map[int64]*Process{}, map[int]*Process{}
+	c.jobs, c.leaders, c.runs = map[int64]*Process{}, map[int]*Process{}, map[limitMark]swarm.RunID{}
 	for _, pid := range c.pids() { // a shell that became this program by exec started them
 		c.others[pid] = true
 	}
@@ -126,12 +128,19 @@ func waitForGroup(id int) {
 	}
 }
 
-// endLeftovers ends the processes that the program left behind outside of its group.
+// limitMark is the mark of the processes of this job.
+func (p *Process) limitMark() limitMark {
+	return limitMarkOf(p.job.Run, os.Getpid()) | limitMark(p.number&(1<<jobBits-1))
+}
+
+// endLeftovers ends the processes that the program left behind outside of its group. It reads their
+// output meanwhile.
 func (p *Process) endLeftovers(grace time.Duration) {
 	family.mu.Lock()
 	delete(family.jobs, p.number)
 	family.mu.Unlock()
-	family.end(grace, func(o *orphan) bool { return o.job == p.number || o.job == 0 && family.unclaimed(o, "") })
+	number := p.limitMark().job()
+	family.end(grace, p.poll, func(o *orphan) bool { return o.job == number || o.job == 0 && family.unclaimed(o, "") })
 }
 
 // Clear ends the processes that a run's programs left behind, if this process started them. The
@@ -142,7 +151,7 @@ func Clear(runID swarm.RunID) (ended int) {
 	if childless || jobs.Load() == 0 {
 		return 0
 	}
-	return family.end(DefaultGrace, family.ofRun(runID))
+	return family.end(DefaultGrace, time.Sleep, family.ofRun(runID))
 }
 
 // Kill ends the processes of a run at once, without a grace period. The caller drives the run.
@@ -150,7 +159,7 @@ func Kill(runID swarm.RunID) {
 	if jobs.Load() == 0 {
 		return
 	}
-	_, _ = terminate(0, func() []int {
+	_, _ = terminate(0, time.Sleep, func() []int {
 		found := family.find(family.ofRun(runID))
 		family.mu.Lock()
 		defer family.mu.Unlock()
@@ -165,8 +174,8 @@ func Kill(runID swarm.RunID) {
 
 // end ends the orphans that mine selects. It marks those that cannot be ended, so that the next
 // search does not wait for them again.
-func (c *children) end(grace time.Duration, mine func(*orphan) bool) (ended int) {
-	ended, left := terminate(grace, func() []int { return c.find(mine) }, c.signal)
+func (c *children) end(grace time.Duration, wait func(time.Duration), mine func(*orphan) bool) (ended int) {
+	ended, left := terminate(grace, wait, func() []int { return c.find(mine) }, c.signal)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pid := range left {
@@ -224,6 +233,10 @@ func (c *children) identify(pid int) *orphan {
 		return nil
 	}
 	o := &orphan{last: jobs.Load()}
+	if mark := readLimitMark(pid); c.runs[mark.driver()] != "" {
+		o.job, o.run = mark.job(), c.runs[mark.driver()]
+		return o
+	}
 	for _, p := range c.jobs {
 		if p.group.id == group {
 			o.job, o.run = p.number, p.job.Run

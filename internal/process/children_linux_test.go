@@ -81,13 +81,13 @@ func TestHiddenLeftoversEnd(t *testing.T) {
 	noOrphans(t)
 }
 
-// A hidden daemon is spared while any job runs that may have started it. It ends with the last of
-// these jobs.
+// A daemon that has even thrown its limit away is spared while any job runs that may have started
+// it. It ends with the last of these jobs.
 func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	first, second := hold(t), hold(t)
 	defer first()
 	defer second()
-	pid := pidIn(t, run(t, job(t, daemon)))
+	pid := pidIn(t, run(t, job(t, "prlimit --pid $$ --locks=unlimited; "+daemon)))
 	if isGone(pid) {
 		t.Fatalf("%d was ended while others may have started it", pid)
 	}
@@ -103,11 +103,25 @@ func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	}
 }
 
-// A process that shows its job ends with that job, whatever else runs.
+// A process that shows its job ends with that job, whatever else runs. Its limit is enough, and so
+// is its environment.
 func TestMarkedLeftoversEndWithTheirProgram(t *testing.T) {
 	defer hold(t)()
-	if pid := pidIn(t, run(t, job(t, "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"))); !isGone(pid) {
-		t.Errorf("%d lives", pid)
+	for _, line := range []string{daemon, "prlimit --pid $$ --locks=unlimited; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"} {
+		if pid := pidIn(t, run(t, job(t, line))); !isGone(pid) {
+			t.Errorf("%d lives", pid)
+		}
+	}
+}
+
+// A process that starts programs keeps its own limit, by which an outer driver knows it.
+func TestLimitOfTheDriverStays(t *testing.T) {
+	before := readLimitMark(os.Getpid())
+	if said := run(t, job(t, "grep locks /proc/$$/limits")); strings.Contains(said, " "+strconv.FormatUint(uint64(before), 10)+" ") {
+		t.Errorf("the program has the limit of its driver: %s", said)
+	}
+	if after := readLimitMark(os.Getpid()); after != before {
+		t.Errorf("the limit was %d and is %d", before, after)
 	}
 }
 

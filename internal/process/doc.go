@@ -10,5 +10,5 @@
 //   - Processes that leave the group are found by descent on Linux (see children_linux.go), and by
 //     their marks elsewhere.
 //   - After a crash of this process, the next one finds the orphaned processes by their marks:
-//     [Reap].
+//     [Reap]. On Linux they have one that is hard to lose (see limitmark_linux.go).
 package process

@@ -137,7 +137,9 @@ func (p *Process) endChildren(cut bool) {
 	if cut {
 		// A child that was being forked while the group got its SIGTERM may have missed the signal.
 		p.group.signal(syscall.SIGTERM)
-		p.readUntil(late, p.group.empty)
+		if p.readUntil(late, p.group.empty) {
+			p.endLeftovers(time.Until(late)) // those outside of the group get SIGTERM now
+		}
 	} else if p.readUntil(late, p.pipesClosed) && p.readUntil(late, p.group.empty) {
 		p.endLeftovers(p.job.Grace)
 		return

@@ -10,22 +10,32 @@ import (
 )
 
 // Reap ends the orphaned processes of a run whose driver was killed or has lost the run. It selects
-// processes whose environment names the run and that driver. Programs of other drivers, this
-// process and its ancestors are spared. It returns how many processes it found.
+// processes whose marks name the run and that driver. Programs of other drivers, this process and
+// its ancestors are spared. It returns how many processes it found.
 func Reap(runID swarm.RunID, driver int) (ended int) {
 	if runID == "" {
 		return 0
 	}
-	return endMarked(DefaultGrace, envRun+"="+string(runID), envDriver+"="+strconv.Itoa(driver))
+	marks := markSet{[]string{envRun + "=" + string(runID), envDriver + "=" + strconv.Itoa(driver)}, limitMarkOf(runID, driver)}
+	return endMarked(DefaultGrace, marks)
 }
 
 // OfRun returns the pids of the processes that bear the mark of a run, without this process and its
 // ancestors.
-func OfRun(runID swarm.RunID) []int { return marked(envRun + "=" + string(runID)) }
+func OfRun(runID swarm.RunID) []int {
+	return marked(markSet{env: []string{envRun + "=" + string(runID)}})
+}
 
-// endMarked ends the processes whose environment holds all of the marks.
-func endMarked(grace time.Duration, marks ...string) (ended int) {
-	ended, _ = terminate(grace, func() []int { return marked(marks...) }, func(pid int, s syscall.Signal) {
+// A markSet selects processes. Those count whose environment holds all of env, and those with the
+// limit.
+type markSet struct {
+	env   []string
+	limit limitMark // of a run and its driver; 0 = none
+}
+
+// endMarked ends the processes that bear the marks.
+func endMarked(grace time.Duration, marks markSet) (ended int) {
+	ended, _ = terminate(grace, time.Sleep, func() []int { return marked(marks) }, func(pid int, s syscall.Signal) {
 		// The handle comes before the check, so that the pid cannot be reused between check and
 		// signal.
 		if p, err := os.FindProcess(pid); err == nil {
@@ -40,8 +50,8 @@ func endMarked(grace time.Duration, marks ...string) (ended int) {
 
 // terminate sends SIGTERM to the processes that find returns, until it returns none. After the
 // grace period it sends SIGKILL; grace 0 means at once. It returns how many processes it signalled,
-// and which it could not end.
-func terminate(grace time.Duration, find func() []int, signal func(pid int, s syscall.Signal)) (ended int, left []int) {
+// and which it could not end. Between two searches it calls wait.
+func terminate(grace time.Duration, wait func(time.Duration), find func() []int, signal func(pid int, s syscall.Signal)) (ended int, left []int) {
 	asked := map[int]bool{}
 	patience := time.Now().Add(grace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -60,6 +70,6 @@ func terminate(grace time.Duration, find func() []int, signal func(pid int, s sy
 			}
 			asked[pid] = true
 		}
-		time.Sleep(pause)
+		wait(pause)
 	}
 }

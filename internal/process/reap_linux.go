@@ -9,17 +9,22 @@ import (
 	"time"
 )
 
-// marked returns the processes whose environment holds all of the marks, without this process and
-// its ancestors.
-func marked(marks ...string) []int { return filterMarked(processes(), marks) }
-
-// filterMarked returns the marked ones among pids, without this process and its ancestors. A run
+// marked returns the processes that bear the marks, without this process and its ancestors. A run
 // may have started this process from one of its turns, so the ancestors may bear the mark too.
-func filterMarked(pids []int, marks []string) []int {
-	var found []int
-	for _, pid := range pids {
-		if isMarked(pid, marks) {
-			found = append(found, pid)
+func marked(marks markSet) (found []int) {
+	// A process may start its successor and exit between the listing and the look at it. So the list
+	// is read again until nothing in it is new; on a busy machine something always is.
+	seen := map[int]bool{}
+	for range 10 {
+		before := len(seen)
+		for _, pid := range processes() {
+			if !seen[pid] && isMarked(pid, marks) {
+				found = append(found, pid)
+			}
+			seen[pid] = true
+		}
+		if len(seen) == before {
+			break
 		}
 	}
 	if len(found) == 0 {
@@ -47,9 +52,12 @@ func processes() (pids []int) {
 	return pids
 }
 
-func isMarked(pid int, marks []string) bool {
+func isMarked(pid int, marks markSet) bool {
+	if marks.limit != 0 && readLimitMark(pid).driver() == marks.limit {
+		return statOf(pid).state != "Z" // a dead process keeps its limits until its parent waits for it
+	}
 	env := environOf(pid)
-	for _, mark := range marks {
+	for _, mark := range marks.env {
 		if !holdsVariable(env, mark) {
 			return false
 		}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"swarm"
 )
 
 // marked returns the processes whose environment holds all of the marks, without this process and
 // its parent. ps prints the environment of this user's processes after their arguments.
-func marked(marks ...string) []int {
+func marked(marks markSet) []int {
 	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
 	if err != nil {
 		return nil
@@ -24,17 +26,22 @@ func marked(marks ...string) []int {
 			continue
 		}
 		pid, err := strconv.Atoi(words[0])
-		if err == nil && pid != os.Getpid() && pid != os.Getppid() && holdAll(words[1:], marks) {
+		if err == nil && pid != os.Getpid() && pid != os.Getppid() && holdAll(words[1:], marks.env) {
 			found = append(found, pid)
 		}
 	}
 	return found
 }
 
-func isMarked(pid int, marks []string) bool {
+func isMarked(pid int, marks markSet) bool {
 	out, err := exec.Command("ps", "-Eww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	return err == nil && holdAll(strings.Fields(string(out)), marks)
+	return err == nil && holdAll(strings.Fields(string(out)), marks.env)
 }
+
+// A limitMark needs /proc.
+type limitMark int
+
+func limitMarkOf(swarm.RunID, int) limitMark { return 0 }
 
 func holdAll(words, marks []string) bool {
 	return !slices.ContainsFunc(marks, func(mark string) bool { return !slices.Contains(words, mark) })

@@ -45,9 +45,11 @@ func (p *Process) start(env []string) error {
 		}
 		family.registerJob(p)
 		var pid int
-		pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, &syscall.ProcAttr{
-			Dir: p.job.Dir, Env: env, Sys: sys,
-			Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
+		p.limitMark().do(func() {
+			pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, &syscall.ProcAttr{
+				Dir: p.job.Dir, Env: env, Sys: sys,
+				Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
+			})
 		})
 		family.registerProcess(p, pid, err)
 	}

@@ -121,7 +121,7 @@ func (p *Process) abandon() {
 // run.
 func (p *Process) endLeftovers(grace time.Duration) {
 	if grace == 0 {
-		endMarked(0, envRun+"="+string(p.job.Run), envTurn+"="+p.job.Turn, byThisProcess(), p.mark())
+		endMarked(0, markSet{env: []string{envRun + "=" + string(p.job.Run), envTurn + "=" + p.job.Turn, byThisProcess(), p.mark()}})
 	}
 }
 
@@ -131,12 +131,12 @@ func waitForGroup(id int) { _, _ = syscall.Wait4(-id, nil, syscall.WNOHANG, nil)
 // Clear ends the processes that a run's programs left behind, if this process started them. The
 // caller drives the run and has finished with it. Programs of another driver are spared.
 func Clear(runID swarm.RunID) (ended int) {
-	return endMarked(DefaultGrace, envRun+"="+string(runID), byThisProcess())
+	return endMarked(DefaultGrace, markSet{env: []string{envRun + "=" + string(runID), byThisProcess()}})
 }
 
 // Kill ends the processes of a run at once, without a grace period. The caller drives the run.
 func Kill(runID swarm.RunID) {
 	if runID != "" {
-		endMarked(0, envRun+"="+string(runID), byThisProcess())
+		endMarked(0, markSet{env: []string{envRun + "=" + string(runID), byThisProcess()}})
 	}
 }
