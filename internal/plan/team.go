@@ -59,7 +59,6 @@ type Member struct {
 	Read   int64     `json:"read,omitempty"`  // sequence number up to which its mail is consumed
 	Queued time.Time `json:"queued,omitzero"` // since when it has mail that gives it a turn
 	Began  int64     `json:"began,omitempty"` // the newest fact when its turn began
-	Given  int64     `json:"given,omitempty"` // the value of Mail when its turn began
 
 	Asks    []string  `json:"asks,omitempty"`     // approvals that its turn waits for
 	For     []string  `json:"for,omitempty"`      // agents that its turn waits for
@@ -208,7 +207,7 @@ func (m *Member) consume(upto int64) {
 
 // begin records that a member's turn has begun.
 func (m *Member) begin(turn swarm.TurnID, seq int64) {
-	m.State, m.Turn, m.Began, m.Given, m.Retry = MemberRunning, turn, seq, m.Mail, time.Time{}
+	m.State, m.Turn, m.Began, m.Retry = MemberRunning, turn, seq, time.Time{}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	_, m.Turns, m.Attempt = splitTurn(turn)
 }

@@ -114,10 +114,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 			t.close(ClosedByLead)
 			t.Report = end.Report
 		}
-		m.consume(end.Inputs.Upto)
-		if end.Inputs.Upto == 0 { // another turn had read the mail already
-			m.consume(m.Given)
-		}
+		m.consume(end.Inputs.Upto) // mail that came while the turn ran, or before a crashed turn started again, is still unread
 	case end.Kind == swarm.CutByCancel:
 		m.Leave = leaving(m.Leave)
 	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // these do not count as an attempt

@@ -62,6 +62,8 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 		}
 	case "ends":
 		f.Kind, f.Body = swarm.TurnEnded, swarm.CallEnd{Status: swarm.CallOK, Output: "x", Inputs: swarm.Inputs{Upto: c.seq}, Done: rest == "done"}
+	case "finishes": // it had no mail in its prompt and read none
+		f.Kind, f.Body = swarm.TurnEnded, swarm.CallEnd{Status: swarm.CallOK, Output: "x"}
 	case "fails":
 		f.Kind, f.Body = swarm.TurnEnded, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Exited, Reason: "exit status 1"}
 	case "cut":
@@ -252,6 +254,7 @@ func TestTeamSteps(t *testing.T) {
 		{"user writes lead; run taken", "turn lead/1/1", false},
 		{"run taken", "", true},
 		{"user writes lead; run taken; lead begins; lead ends", "", true},
+		{"run taken; lead begins lead/1/1; user writes lead; lead begins lead/1/1; lead finishes", "turn lead/2/1", false}, // a crash between; the mail is still unread
 		{"user writes lead; user writes coder; user writes tester", "turn lead/1/1; turn coder/1/1", false},
 		{"lead begins; lead waits coder; user writes coder; user writes tester", "turn coder/1/1; turn tester/1/1", false},
 		{"user writes lead; lead begins lead/1/1; lead fails; lead retries 1s", "", false},
