@@ -401,7 +401,8 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/view", "makes events from the state of a run"},
 	}},
-	"swarm/internal/storetest": {8, []use{{"swarm", nouns}}},
+	"swarm/internal/storetest":  {8, []use{{"swarm", nouns}}},
+	"swarm/internal/simulation": {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops that it crashes"},
