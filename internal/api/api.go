@@ -38,11 +38,17 @@ type API struct {
 
 	heartbeat time.Duration // the interval of comments in a stream, which keep proxies from closing it
 	patience  time.Duration // how long a write to a client may block
+	lookups   chan struct{} // a place for each stream that looks its run up
 }
+
+// maxLookups limits how many streams look their runs up at the same time. Each opens the run's log.
+// A thousand clients that connect at once would need as many more file descriptors, and a gigabyte.
+const maxLookups = 16
 
 // New makes an API.
 func New(o Options) *API {
-	a := &API{Options: o, routes: http.NewServeMux(), heartbeat: 15 * time.Second, patience: 10 * time.Second}
+	a := &API{Options: o, routes: http.NewServeMux(), heartbeat: 15 * time.Second, patience: 10 * time.Second,
+		lookups: make(chan struct{}, maxLookups)}
 	for _, r := range a.table() {
 		a.routes.Handle(r.method+" "+r.path, r.handler)
 	}

@@ -25,12 +25,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	s, err := a.Control.Lookup(id)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	f, err := a.Feed.Join(s.ID)
+	f, err := a.join(id)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -50,6 +45,27 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTicker(a.heartbeat)
 	defer beat.Stop()
 	c.follow(ctx, f, beat.C)
+}
+
+// join returns the follower of the run that a client names.
+func (a *API) join(id string) (*feed.Follower, error) {
+	run, err := a.lookup(id)
+	if err != nil {
+		return nil, err
+	}
+	return a.Feed.Join(run)
+}
+
+// lookup finds the run that a client names. One that has listeners is found already. This saves the
+// memory of most clients' lookups: it is the deepest stack that the goroutine of a stream ever has.
+func (a *API) lookup(id string) (swarm.RunID, error) {
+	a.lookups <- struct{}{}
+	defer func() { <-a.lookups }()
+	if run := swarm.RunID(id); a.Feed.Listeners(run) > 0 {
+		return run, nil
+	}
+	s, err := a.Control.Lookup(id)
+	return s.ID, err
 }
 
 // A client is the receiver of one stream. Only the goroutine of its request uses it, so it has no

@@ -59,7 +59,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		v, err := s.authenticate(r)
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
+			w.Header().Set("Connection", "close") // a stranger keeps no connection
 			Refuse(w, http.StatusUnauthorized, err)
+			return
+		}
+		if !s.conns.admit(r) {
+			w.Header().Set("Connection", "close")
+			err := swarm.Errorf(swarm.Other, "this server has as many connections as it may hold").
+				WithHint("close some, or raise the limit of open files (ulimit -n)")
+			Refuse(w, http.StatusServiceUnavailable, err)
 			return
 		}
 		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))

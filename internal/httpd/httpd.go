@@ -91,8 +91,9 @@ type Server struct {
 	mcp      *mcpHandler
 	served   sync.WaitGroup
 
+	conns *connections
+
 	mu       sync.Mutex
-	unused   map[net.Conn]bool // connections without a request so far
 	admitted []*admittedAgents
 }
 
@@ -104,7 +105,7 @@ func start(o Options, p timeouts) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, timeouts: p, scheme: "http", unused: map[net.Conn]bool{}}
+	s := &Server{options: o, timeouts: p, scheme: "http", conns: newConnections()}
 	if o.TLS != nil {
 		s.scheme = "https"
 	}
@@ -124,7 +125,8 @@ func start(o Options, p timeouts) (*Server, error) {
 		ReadHeaderTimeout: p.head,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
-		ConnState:         s.trackConn,
+		ConnState:         s.conns.track,
+		ConnContext:       withConn,
 		ErrorLog:          log.New(io.Discard, "", 0), // clients get their errors; the run's screen does not
 	}
 	if o.TLS != nil {
@@ -198,11 +200,7 @@ func (s *Server) URL() string { return s.url }
 // more.
 func (s *Server) Close() error {
 	s.mcp.close(s.timeouts.shutdown)
-	s.mu.Lock()
-	for c := range s.unused {
-		_ = c.Close() // Shutdown would wait for their first request
-	}
-	s.mu.Unlock()
+	s.conns.closeStrangers() // Shutdown would wait for their first request
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeouts.shutdown)
 	defer cancel()
 	err := s.http.Shutdown(ctx) // answers under way are still sent
@@ -211,17 +209,6 @@ func (s *Server) Close() error {
 	}
 	s.served.Wait()
 	return err
-}
-
-// trackConn keeps the set of connections without a request.
-func (s *Server) trackConn(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if state == http.StateNew {
-		s.unused[c] = true
-	} else {
-		delete(s.unused, c)
-	}
 }
 
 // fault reports an internal error, if anyone listens.
