@@ -77,6 +77,10 @@ var (
 	ErrNoBody   = errors.New("no text with this hash is stored")
 )
 
+// ErrDamaged says that a log is not what was written. A store never returns anything of it that it
+// could not check.
+var ErrDamaged = errors.New("the log is damaged")
+
 // An Owned is a log whose run can have an owner: the one process that drives the run.
 type Owned interface {
 	// Own takes the run and returns its new fence. It is refused with an *OwnedError while another

@@ -163,6 +163,11 @@ const (
 	syncNormal = "PRAGMA synchronous=NORMAL" // checkpoints: the move of events from one file to the other, in the right order
 )
 
+// keepInMemory keeps a transaction in memory until it is committed. Otherwise SQLite may write a
+// frame of a large transaction twice, and correct the checksums of the frames after it only at the
+// end. Reads in between would find them damaged.
+const keepInMemory = "PRAGMA cache_spill=OFF"
+
 // maxFirst is the largest first commit that is synced once. SQLite makes a checkpoint when a commit
 // brings the write-ahead log to 1,000 pages, and must sync both files then.
 const maxFirst = 1 << 20
@@ -253,6 +258,9 @@ func (l *Log) sync() error {
 	l.owed.Store(false)
 	l.early = false
 	l.durable.Store(l.last)
+	if !l.readOnly {
+		l.writeLock.mark.raise(l.last)
+	}
 	return nil
 }
 
@@ -260,7 +268,8 @@ func (l *Log) sync() error {
 type tx struct {
 	l           *Log
 	w           *conn
-	first, last int64 // the log's last number before the transaction, and now
+	first, last int64  // the log's last number before the transaction, and now
+	sum         uint32 // the last event's checksum
 	now         int64
 	fence       int64 // the owner's fence; -1 = not read yet
 	changed     bool  // something was written
@@ -268,19 +277,17 @@ type tx struct {
 }
 
 const (
-	sqlLast   = "SELECT seq, time FROM ev ORDER BY seq DESC LIMIT 1"
-	sqlFence  = "SELECT fence FROM run"
-	sqlKey    = "SELECT seq, kind, data FROM ev WHERE key=?"
-	sqlInsert = "INSERT INTO ev VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
-	sqlUndo   = "DELETE FROM ev WHERE seq>?"
-	sqlBody   = "INSERT INTO body VALUES(?,?) ON CONFLICT DO NOTHING"
+	sqlFence = "SELECT fence FROM run"
+	sqlKey   = "SELECT seq, kind, data FROM ev WHERE key=?"
+	sqlUndo  = "DELETE FROM ev WHERE seq>?"
+	sqlBody  = "INSERT INTO body VALUES(?,?) ON CONFLICT DO NOTHING"
 )
 
 func (t *tx) begin() error {
 	if err := t.w.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	s, err := t.w.prepare(sqlLast)
+	s, err := t.w.prepare(t.w.query(queryLast))
 	if err != nil {
 		_ = t.w.exec("ROLLBACK")
 		return err
@@ -296,6 +303,9 @@ func (t *tx) begin() error {
 	if ok {
 		t.first = s.int64(0)
 		t.now = max(t.now, s.int64(1)) // The time of a log never runs backwards.
+		if t.w.sums {
+			t.sum = uint32(s.int64(2))
+		}
 	}
 	t.last = t.first
 	return nil
@@ -316,12 +326,12 @@ func (t *tx) apply(r *request) (refusal, failure error) {
 	if refusal, failure = t.admit(&r.batch); refusal != nil || failure != nil {
 		return refusal, failure
 	}
-	first, wrote := t.last, len(t.l.wrote)
+	first, sum, wrote := t.last, t.sum, len(t.l.wrote)
 	r.seqs = make([]int64, len(r.batch.Events))
 	for i := range r.batch.Events {
 		seq, err := t.insert(&r.batch.Events[i])
 		if errors.Is(err, swarm.ErrConflict) {
-			r.seqs, t.last, t.l.wrote = nil, first, t.l.wrote[:wrote]
+			r.seqs, t.last, t.sum, t.l.wrote = nil, first, sum, t.l.wrote[:wrote]
 			return err, t.w.exec(sqlUndo, first)
 		}
 		if err != nil {
@@ -382,8 +392,14 @@ func (t *tx) owner() (int64, error) {
 
 // insert writes one event, or finds it by its idempotency key.
 func (t *tx) insert(e *swarm.Event) (int64, error) {
-	err := t.w.exec(sqlInsert, t.last+1, t.now, string(e.Kind), e.Agent, e.Task, string(e.Turn), e.To, e.Key, text(e.Data))
-	if err != nil {
+	fields := [6]string{string(e.Kind), e.Agent, e.Task, string(e.Turn), e.To, e.Key}
+	args := [10]any{t.last + 1, t.now, fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], text(e.Data)}
+	n, sum := 9, t.sum
+	if t.w.sums {
+		sum = sumOf(t.w, sum, t.last+1, t.now, &fields, e.Data)
+		args[9], n = int64(sum), 10
+	}
+	if err := t.w.exec(t.w.query(insert), args[:n]...); err != nil {
 		return 0, err
 	}
 	written := e.Key == "" || t.w.changed() > 0
@@ -392,6 +408,7 @@ func (t *tx) insert(e *swarm.Event) (int64, error) {
 		return t.find(e)
 	}
 	t.last++
+	t.sum = sum
 	t.l.wrote = append(t.l.wrote, *e)
 	w := &t.l.wrote[len(t.l.wrote)-1]
 	w.Seq, w.Time = t.last, time.UnixMicro(t.now).UTC()

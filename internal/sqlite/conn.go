@@ -17,14 +17,16 @@ import (
 // A conn is one connection to SQLite's C interface. On the path of an append, database/sql would
 // cost more than the statement itself. One goroutine at a time may use it.
 type conn struct {
-	path  string
-	tls   *libc.TLS
-	db    uintptr
-	out   uintptr // eight bytes for results that C returns by pointer
-	args  uintptr // the texts of bound arguments, outside Go's heap
-	room  int     // the size of args in bytes
-	stmts map[string]*stmt
-	names map[string]string // interned texts: kinds, agents, tasks, receivers
+	path   string
+	tls    *libc.TLS
+	db     uintptr
+	out    uintptr // eight bytes for results that C returns by pointer
+	args   uintptr // the texts of bound arguments, outside Go's heap
+	room   int     // the size of args in bytes
+	stmts  map[string]*stmt
+	names  map[string]string // interned texts: kinds, agents, tasks, receivers
+	sums   bool              // pages and events have checksums; older builds wrote none
+	fields []byte            // the fields of one event, for its checksum
 }
 
 // A stmt is a prepared statement.
@@ -49,7 +51,10 @@ func connect(path string, flags int32) (*conn, error) {
 	if err != nil || c.out == 0 {
 		return nil, swarm.Errorf(swarm.Storage, "no memory to open %s", path)
 	}
-	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags|lib.SQLITE_OPEN_NOMUTEX, 0)
+	if err := register(c.tls); err != nil {
+		return nil, storage(path, "the log cannot be opened", err)
+	}
+	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags|lib.SQLITE_OPEN_NOMUTEX, vfs.name)
 	libc.Xfree(c.tls, name)
 	c.db = c.pointer()
 	if rc != lib.SQLITE_OK {
@@ -59,6 +64,9 @@ func connect(path string, flags int32) (*conn, error) {
 	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	lib.Xsqlite3_busy_timeout(c.tls, c.db, int32(waitForLocks.Milliseconds()))
+	if rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, c.out); rc == lib.SQLITE_OK {
+		c.sums = isChecked(c.pointer())
+	}
 	return c, nil
 }
 
@@ -72,6 +80,7 @@ func (c *conn) close() error {
 	rc := lib.Xsqlite3_close_v2(c.tls, c.db)
 	lib.Xsqlite3_free(c.tls, c.args)
 	lib.Xsqlite3_free(c.tls, c.out)
+	vfs.damages.Delete(c.tls)
 	c.tls.Close()
 	if rc != lib.SQLITE_OK {
 		return swarm.Errorf(swarm.Storage, "%s could not be closed: SQLite says %d", c.path, rc)
@@ -104,12 +113,13 @@ func (e *sqliteError) Unwrap() error {
 	return nil
 }
 
-const hintDamaged = "copy the file, and its -wal file if there is one, from a backup"
-
 // fail makes an error of a result code.
 func (c *conn) fail(rc int32) error {
 	cause := &sqliteError{code: rc, msg: libc.GoString(lib.Xsqlite3_errstr(c.tls, rc))}
 	e := &swarm.Error{Kind: swarm.Storage, File: c.path, Msg: "the log cannot be used", Err: cause}
+	if at, ok := vfs.damages.Load(c.tls); ok && rc == lib.SQLITE_IOERR_DATA {
+		return c.damaged(at.(damage))
+	}
 	switch rc & 0xff {
 	case lib.SQLITE_IOERR, lib.SQLITE_FULL, lib.SQLITE_CANTOPEN:
 		cause.errno = syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db))
@@ -118,7 +128,7 @@ func (c *conn) fail(rc int32) error {
 	case lib.SQLITE_NOTADB:
 		e.Kind, e.Msg = swarm.BadInput, "this is no log of a run"
 	case lib.SQLITE_CORRUPT:
-		e.Msg, e.Hint = "the log is damaged", hintDamaged
+		return c.damaged(cause)
 	case lib.SQLITE_FULL:
 		cause.errno = syscall.ENOSPC
 	case lib.SQLITE_IOERR:
@@ -129,7 +139,7 @@ func (c *conn) fail(rc int32) error {
 		e.Msg, e.Hint = "the log stays locked by another program", "end the program that has it open, a database browser perhaps"
 	case lib.SQLITE_ERROR:
 		cause.msg = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)) // the message names the missing table or column
-		e.Msg, e.Hint = "the log is damaged", hintDamaged
+		return c.damaged(cause)
 	}
 	if cause.errno == syscall.ENOSPC {
 		e.Msg, e.Hint = "the disk is full", "make room, then resume the run"
@@ -306,12 +316,11 @@ func (s *stmt) view(col int32) []byte {
 func (s *stmt) text(col int32) string { return string(s.view(col)) }
 
 // name returns a text that occurs often. It is kept once.
-func (s *stmt) name(col int32) string {
-	b := s.view(col)
+func (c *conn) name(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	names := s.c.names
+	names := c.names
 	if n, ok := names[string(b)]; ok {
 		return n
 	}

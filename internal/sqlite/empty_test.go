@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -25,6 +26,11 @@ func TestEmptyLogIsTheSchema(t *testing.T) {
 	c, err := connect(path, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_CREATE)
 	if err != nil {
 		t.Fatal(err)
+	}
+	reserve, set := []byte{reserved, 0, 0, 0}, libc.GoBytes(c.out, 4)
+	copy(set, reserve)
+	if rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_RESERVE_BYTES, c.out); rc != lib.SQLITE_OK {
+		t.Fatal(c.fail(rc))
 	}
 	statements := []string{fmt.Sprintf("PRAGMA page_size=%d", pageSize), "PRAGMA journal_mode=WAL", fmt.Sprintf("PRAGMA application_id=%d", appID),
 		fmt.Sprintf("PRAGMA user_version=%d", format)}
@@ -55,6 +61,7 @@ func TestEmptyLogIsTheSchema(t *testing.T) {
 	for _, b := range [][]byte{made, kept} {
 		clear(b[counter:counterEnd])
 		clear(b[version:versionEnd])
+		clear(b[pageSize-reserved : pageSize])
 	}
 	if !bytes.Equal(made, kept) {
 		t.Error("empty.db is not what schema.sql makes: run go test -update")

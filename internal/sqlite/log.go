@@ -31,7 +31,7 @@
 // # Files
 //
 // Beside the file are SQLite's own -wal and -shm, and two files that carry locks: .lock is the
-// write lock. The lock on .owner is free when the process that drives the run is dead.
+// write lock, and has the number of the last durable event (mark.go). The lock on .owner is free when the process that drives the run is dead.
 package sqlite
 
 import (
@@ -52,9 +52,10 @@ import (
 )
 
 const (
-	format   = 1          // version of the file; a file with a higher number is refused
-	appID    = 0x7377726d // "swrm": marks an SQLite file as a log of ours
-	pageSize = 4096
+	format        = 2          // version of the file; a file with a higher number is refused
+	formatChecked = 2          // from this version on, pages and events have checksums
+	appID         = 0x7377726d // "swrm": marks an SQLite file as a log of ours
+	pageSize      = 4096
 )
 
 // empty is a log without events, as schema.sql makes it. A new log is a copy: running the schema
@@ -135,7 +136,7 @@ func writeEmpty(path string) (err error) {
 	}()
 	_, err = f.Write(empty)
 	// These files come before the sync. Later each of them would need a sync of its own.
-	err = errors.Join(err, writeRoom(path+"-wal"), touch(path+"-shm"), touch(path+".lock"))
+	err = errors.Join(err, writeRoom(path+"-wal"), writeZeros(path+"-shm", 0), writeZeros(path+".lock", lockSize))
 	if err == nil {
 		err = f.Sync()
 	}
@@ -145,13 +146,7 @@ func writeEmpty(path string) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
+func writeZeros(path string, n int) error { return os.WriteFile(path, zeros[:n], 0o600) }
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -176,15 +171,20 @@ func open(path string) (*Log, error) {
 	}
 	l := newLog(path)
 	l.w = w
-	_, _, err = w.number(sqlFence)
+	err = w.once(keepInMemory)
 	if err == nil {
 		err = l.writeLock.open(path + ".lock")
+	}
+	if err == nil {
+		seq, _ := unpackMark(l.writeLock.mark.word().Load())
+		err = w.checkEnd(seq)
 	}
 	if err == nil {
 		l.wal, err = openRoom(path)
 	}
 	if err != nil {
 		w.close()
+		l.writeLock.close()
 		return nil, err
 	}
 	return l, nil
@@ -228,7 +228,7 @@ func inspect(path string) error {
 			Msg:  fmt.Sprintf("this log has format %d, and this program knows formats up to %d", version, format),
 			Hint: "use the version of swarm that wrote it, or a newer one"}
 	case st.Size()%pageSize != 0 && !pending(path): // SQLite would read zeros for the missing part.
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the log is damaged: it ends in the middle of a page", Hint: hintDamaged}
+		return damagedError(path, damage{what: "the file ends in the middle of a page"})
 	}
 	return nil
 }
@@ -271,7 +271,10 @@ func (l *Log) Close() error {
 		return nil // another goroutine closed it
 	}
 	l.lead(nil)
-	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.writeLock.close())
+	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close())
+	l.smu.Lock() // A reader may be about to raise the mark.
+	err = errors.Join(err, l.writeLock.close())
+	l.smu.Unlock()
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	l.unlockOwner()
@@ -309,6 +312,9 @@ func at(path string, err error) error {
 	var e *swarm.Error
 	if errors.As(err, &e) {
 		e.File = path
+		if errors.Is(err, swarm.ErrDamaged) {
+			e.Hint = hintDamaged(path)
+		}
 	}
 	return err
 }

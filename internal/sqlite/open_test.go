@@ -24,8 +24,10 @@ func TestWhatIsNoLogIsRefusedAndLeftAlone(t *testing.T) {
 	full := contents(t, 300)
 	newer := bytes.Clone(full)
 	binary.BigEndian.PutUint32(newer[60:], format+1) // user_version
+	sumFirstPage(newer)
 	foreign := bytes.Clone(full)
 	binary.BigEndian.PutUint32(foreign[68:], 7) // application_id
+	sumFirstPage(foreign)
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -62,6 +64,10 @@ func TestWhatIsNoLogIsRefusedAndLeftAlone(t *testing.T) {
 			})
 		}
 	}
+}
+
+func sumFirstPage(file []byte) {
+	binary.BigEndian.PutUint32(file[pageSize-reserved:], pageSum(1, file[:pageSize]))
 }
 
 // contents returns the bytes of a closed log with this many events.
@@ -208,7 +214,7 @@ func TestAReaderBesideALivingOwner(t *testing.T) {
 		}
 	}
 	// A reader in the middle of a page blocks no writer.
-	s, err := r.r.prepare(sqlAfter)
+	s, err := r.r.prepare(r.r.query(queryAfter))
 	must(t, err)
 	must(t, s.bind(int64(0)))
 	_, err = s.next()
@@ -252,6 +258,7 @@ func TestANewerFormatWithAWriteAheadLogIsLeftAlone(t *testing.T) {
 	file, err := os.ReadFile(path)
 	must(t, err)
 	binary.BigEndian.PutUint32(file[60:], format+1) // user_version
+	sumFirstPage(file)
 	must(t, os.WriteFile(path, file, 0o600))
 	wal, err := os.ReadFile(path + "-wal")
 	must(t, err)

@@ -1,23 +1,17 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"swarm"
 )
 
-// These statements have no LIMIT. A reader takes as many rows as it needs and resets the statement.
-// With a LIMIT as an argument, SQLite would compile the statement again each time.
 const (
-	sqlEvents  = "SELECT seq, time, kind, agent, task, turn, rcv, key, data FROM ev WHERE "
-	sqlAfter   = sqlEvents + "seq>? ORDER BY seq"
-	sqlForSome = sqlEvents + "seq>? AND seq<=? AND rcv IS NOT NULL ORDER BY seq"
-	sqlByKey   = sqlEvents + "key=?"
 	sqlVersion = "PRAGMA data_version"
 
 	page = 512 // events read at once: a reader must not hold a transaction open for long
@@ -74,7 +68,7 @@ func (l *Log) catchUp(r *conn) error {
 	t := &l.tail
 	upto, ok := t.position()
 	if !ok {
-		last, _, err := r.number(sqlLast)
+		last, _, err := r.number(r.query(queryLast))
 		if err != nil {
 			return err
 		}
@@ -85,13 +79,16 @@ func (l *Log) catchUp(r *conn) error {
 	if version == l.seen {
 		return nil
 	}
-	for {
-		es, err := r.events(nil, page, sqlAfter, upto)
+	for more := true; more; {
+		var es []swarm.Event
+		upto, more, err = r.walk(upto, func(row *row) bool {
+			es = append(es, r.fullEvent(row))
+			return true
+		})
 		if err != nil {
 			return err
 		}
 		if len(es) > 0 {
-			upto = es[len(es)-1].Seq
 			if err := l.secure(upto); err != nil {
 				return err
 			}
@@ -99,11 +96,9 @@ func (l *Log) catchUp(r *conn) error {
 			t.deliver(es)
 			t.mu.Unlock()
 		}
-		if len(es) < page {
-			l.seen = version
-			return nil
-		}
 	}
+	l.seen = version
+	return nil
 }
 
 // Read returns up to limit events after a number, see [swarm.Log]. It sees all events of this
@@ -141,27 +136,23 @@ func (l *Log) read(after int64, limit int, to []string) ([]swarm.Event, error) {
 	}
 	var es []swarm.Event
 	err := l.reading(func(r *conn) (err error) {
-		if len(to) == 0 {
-			es, err = r.events(nil, limit, sqlAfter, after)
-			return err
+		if len(to) > 0 {
+			if err := l.backfill(r, after); err != nil {
+				return err
+			}
+			var ok bool
+			if es, ok = l.tail.read(after, limit, to); ok {
+				return nil
+			}
 		}
-		if err := l.backfill(r, after); err != nil {
-			return err
+		for more := true; more && err == nil; {
+			after, more, err = r.walk(after, func(row *row) bool {
+				if len(to) == 0 || addressed(r.name(row.fields[4]), to) {
+					es = append(es, r.fullEvent(row))
+				}
+				return len(es) < limit
+			})
 		}
-		var ok bool
-		if es, ok = l.tail.read(after, limit, to); ok {
-			return nil
-		}
-		args := []any{after}
-		for _, to := range to {
-			args = append(args, to)
-		}
-		some := "rcv IN (?" + strings.Repeat(",?", len(to)-1) + ")"
-		if slices.Contains(to, swarm.ToAgents) {
-			some = "(" + some + " OR rcv GLOB '" + swarm.ToAgents + "*')"
-		}
-		sql := sqlEvents + "seq>? AND " + some + " ORDER BY seq"
-		es, err = r.events(nil, limit, sql, args...)
 		return err
 	})
 	return es, err
@@ -178,63 +169,32 @@ func (l *Log) backfill(r *conn, after int64) error {
 		return nil
 	}
 	boxes := map[string]*box{}
-	var es []swarm.Event
-	for from := after; ; {
+	for from, more := after, true; more && from < base; {
 		var err error
-		if es, err = r.events(es[:0], page, sqlForSome, from, base); err != nil {
-			return err
-		}
-		for _, e := range es {
+		from, more, err = r.walk(from, func(row *row) bool {
+			if len(row.fields[4]) == 0 {
+				return row.seq < base
+			}
+			e := r.fullEvent(row)
 			for _, to := range receivers(e.To) {
 				if boxes[to] == nil {
 					boxes[to] = &box{floor: after}
 				}
 				boxes[to].add(e)
 			}
-			from = e.Seq
-		}
-		if len(es) < page {
-			t.extend(after, boxes)
-			return nil
-		}
-	}
-}
-
-// events reads rows into es.
-func (c *conn) events(es []swarm.Event, limit int, sql string, args ...any) ([]swarm.Event, error) {
-	s, err := c.prepare(sql)
-	if err != nil {
-		return nil, err
-	}
-	defer s.done()
-	if err := s.bind(args...); err != nil {
-		return nil, err
-	}
-	for len(es) < limit {
-		ok, err := s.next()
+			return e.Seq < base
+		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !ok {
-			break
-		}
-		var e swarm.Event
-		s.event(&e)
-		if data := s.view(8); data != nil {
-			e.Data = append([]byte(nil), data...)
-		}
-		es = append(es, e)
 	}
-	return es, nil
+	t.extend(after, boxes)
+	return nil
 }
 
-// event reads a row without its data.
-func (s *stmt) event(e *swarm.Event) {
-	e.Seq = s.int64(0)
-	e.Time = time.UnixMicro(s.int64(1)).UTC()
-	e.Kind = swarm.EventKind(s.name(2))
-	e.Agent, e.Task, e.Turn = s.name(3), s.name(4), swarm.TurnID(s.text(5))
-	e.To, e.Key = s.name(6), s.text(7)
+// addressed reports whether an event with this receiver is for one of some readers.
+func addressed(to string, readers []string) bool {
+	return slices.ContainsFunc(receivers(to), func(to string) bool { return slices.Contains(readers, to) })
 }
 
 // Scan calls f with every event after a number, in order. It is the fast way through a long log:
@@ -242,53 +202,33 @@ func (s *stmt) event(e *swarm.Event) {
 func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
 	es := make([]swarm.Event, 0, page)
 	var data []byte
-	for {
+	for more := true; more; {
+		es, data = es[:0], data[:0]
 		err := l.reading(func(r *conn) (err error) {
-			es, data, err = r.fill(es[:0], data[:0], after)
+			after, more, err = r.walk(after, func(row *row) bool {
+				e := r.event(row)
+				if n := len(row.data); n > 0 {
+					data = append(data, row.data...)
+					e.Data = data[len(data)-n : len(data) : len(data)]
+				}
+				es = append(es, e)
+				return true
+			})
 			return err
 		})
 		if err == nil && len(es) > 0 {
-			err = l.secure(es[len(es)-1].Seq)
+			err = l.secure(after)
 		}
 		if err != nil {
 			return err
 		}
 		for i := range es {
-			after = es[i].Seq
 			if err := f(&es[i]); err != nil {
 				return err
 			}
 		}
-		if len(es) < page {
-			return nil
-		}
 	}
-}
-
-// fill reads one page into memory that is reused.
-func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, []byte, error) {
-	s, err := c.prepare(sqlAfter)
-	if err != nil {
-		return es, data, err
-	}
-	defer s.done()
-	if err := s.bind(after); err != nil {
-		return es, data, err
-	}
-	for len(es) < page {
-		ok, err := s.next()
-		if err != nil || !ok {
-			return es, data, err
-		}
-		es = append(es, swarm.Event{})
-		e := &es[len(es)-1]
-		s.event(e)
-		if b := s.view(8); b != nil {
-			data = append(data, b...)
-			e.Data = data[len(data)-len(b) : len(data) : len(data)]
-		}
-	}
-	return es, data, nil
+	return nil
 }
 
 // Find returns the event with this idempotency key.
@@ -296,11 +236,8 @@ func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 	if key == "" {
 		return e, false, nil
 	}
-	err = l.reading(func(r *conn) error {
-		es, err := r.events(nil, 1, sqlByKey, key)
-		if len(es) > 0 {
-			e, ok = es[0], true
-		}
+	err = l.reading(func(r *conn) (err error) {
+		e, ok, err = r.find(key)
 		return err
 	})
 	if err == nil && ok {
@@ -335,6 +272,9 @@ func (l *Log) Body(h swarm.Hash) (data []byte, err error) {
 			return swarm.ErrNoBody
 		}
 		data = append([]byte{}, s.view(0)...)
+		if sha256.Sum256(data) != [sha256.Size]byte(sum) {
+			return r.damaged(damage{what: "the text " + string(h) + " is not what was written"})
+		}
 		return nil
 	})
 	return data, err

@@ -16,7 +16,10 @@ import (
 func OpenReadOnly(path string) (*Log, error) {
 	l := newLog(path)
 	l.readOnly = true
-	err := inspect(path)
+	mark, err := readMark(path)
+	if err == nil {
+		err = inspect(path)
+	}
 	if err == nil {
 		l.r, err = connectReader(path, 0)
 	}
@@ -26,6 +29,12 @@ func OpenReadOnly(path string) (*Log, error) {
 		l.r, l.scrap, err = connectCopy(path)
 	default:
 		l.r, err = connectReader(immutable(path), lib.SQLITE_OPEN_URI)
+	}
+	if err == nil {
+		l.r.path = path
+		if err = l.r.checkEnd(mark); err != nil {
+			err = errors.Join(err, l.closeReader())
+		}
 	}
 	if err != nil {
 		return nil, at(path, err)

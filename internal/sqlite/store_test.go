@@ -17,7 +17,7 @@ func newStore(t *testing.T) *Store {
 	return NewStore(t.TempDir()).(*Store)
 }
 
-func TestTheLastWholeSummaryCounts(t *testing.T) {
+func TestOnlyAWholeLastSummaryCounts(t *testing.T) {
 	s := newStore(t)
 	must(t, s.Save(t.Context(), swarm.RunSummary{ID: "r", Status: swarm.Running, Name: "first"}))
 	must(t, s.Save(t.Context(), swarm.RunSummary{ID: "r", Status: swarm.Paused, Name: "second"}))
@@ -26,7 +26,7 @@ func TestTheLastWholeSummaryCounts(t *testing.T) {
 	_, err = f.WriteString(`{"id":"r","status":"comp`)
 	must(t, err)
 	must(t, f.Close())
-	if sum, ok := s.summary("r"); !ok || sum.Name != "second" {
+	if sum, ok := s.summary("r"); ok {
 		t.Errorf("after a line that was cut: %+v", sum)
 	}
 	for range 2000 {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"syscall"
@@ -16,16 +18,34 @@ import (
 // reach it.
 const maxSummary = 64 << 10
 
-// Save appends a run's summary as a line to a file. The last whole line counts, so a reader finds
-// the new line or the one before it. Replacing the file would make some file systems wait for the
-// disk. A lost summary can be made again from the log.
+// Save appends a run's summary as a line to a file. The last line counts. If it is not whole, there
+// is no summary: the line before it may say that a resumed run has ended. Replacing the file would
+// make some file systems wait for the disk. A lost summary is made again from the log.
 func (s *Store) Save(_ context.Context, sum swarm.RunSummary) error {
 	path, err := s.summaryPath(sum.ID)
 	if err == nil {
-		err = appendLine(path, swarm.Encode(sum))
+		err = appendLine(path, summed(swarm.Encode(sum)))
 	}
 	if err != nil {
 		return storage(path, "the run's summary cannot be written", err)
+	}
+	return nil
+}
+
+// summed puts a line's checksum in front of it.
+func summed(line []byte) []byte {
+	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(line, castagnoli)), line...)
+}
+
+// unsummed returns a line without its checksum. A damaged line is nil. Lines of older builds have
+// no checksum: they begin with a brace, which one flipped bit does not make of any digit.
+func unsummed(line []byte) []byte {
+	const digits = 9
+	switch {
+	case len(line) > 0 && line[0] == '{':
+		return line
+	case len(line) > digits && bytes.Equal(summed(line[digits:]), line):
+		return line[digits:]
 	}
 	return nil
 }
@@ -81,14 +101,12 @@ func (s *Store) summary(run swarm.RunID) (sum swarm.RunSummary, ok bool) {
 	if err != nil {
 		return swarm.RunSummary{ID: run}, false
 	}
-	for end := bytes.LastIndexByte(b, '\n'); end >= 0; end = bytes.LastIndexByte(b, '\n') {
-		b = b[:end]
-		line := b[bytes.LastIndexByte(b, '\n')+1:]
-		if sum = (swarm.RunSummary{}); json.Unmarshal(line, &sum) == nil && sum.ID == run && sum.Status != "" {
-			return sum, true
-		}
+	b, ended := bytes.CutSuffix(b, []byte{'\n'})
+	line := unsummed(b[bytes.LastIndexByte(b, '\n')+1:])
+	if !ended || json.Unmarshal(line, &sum) != nil || sum.ID != run || sum.Status == "" {
+		return swarm.RunSummary{ID: run}, false
 	}
-	return swarm.RunSummary{ID: run}, false
+	return sum, true
 }
 
 func (s *Store) summaryPath(run swarm.RunID) (string, error) {

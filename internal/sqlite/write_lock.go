@@ -17,12 +17,17 @@ var errBusy = errors.New("another process keeps the log from being written")
 // waiter at once, and frees the lock when its holder dies.
 type writeLock struct {
 	f    *os.File
+	mark mark
 	wait chan error // the result of an flock call that is under way, if there is one
 }
 
 func (l *writeLock) open(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
+		return storage(path, "the log cannot be opened for writing", err)
+	}
+	if err := l.mark.open(f); err != nil {
+		f.Close()
 		return storage(path, "the log cannot be opened for writing", err)
 	}
 	l.f = f
@@ -53,28 +58,29 @@ func (l *writeLock) lock(limit time.Duration) error {
 }
 
 // notify tells listening processes that a commit can be read. SQLite's own files cannot tell it,
-// because they are written before that. A read of the one byte in this file tells it. Unlike a
+// because they are written before that. A read of the first byte of this file tells it. Unlike a
 // write, a read leaves nothing for the file system's journal, for which the next sync would have to
 // wait.
 func (l *writeLock) notify() {
 	var b [1]byte
-	if n, _ := l.f.ReadAt(b[:], 0); n == 0 {
-		_, _ = l.f.WriteAt(b[:], 0) // the log is new, or an older version made it
-		_, _ = l.f.ReadAt(b[:], 0)
-	}
+	_, _ = l.f.ReadAt(b[:], 0)
 }
 
 func (l *writeLock) unlock() error { return flock(l.f, syscall.LOCK_UN) }
 
 func (l *writeLock) close() error {
-	if l.wait == nil {
-		return l.f.Close()
+	err := l.mark.close()
+	switch {
+	case l.f == nil:
+		return err
+	case l.wait == nil:
+		return errors.Join(err, l.f.Close())
 	}
 	go func(f *os.File, answer chan error) {
 		<-answer
 		f.Close()
 	}(l.f, l.wait)
-	return nil
+	return err
 }
 
 func flock(f *os.File, how int) error {
