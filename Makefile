@@ -27,6 +27,7 @@ bin/swarm: FORCE
 
 test: check ## Check the code, and run every test, with the race detector
 	@sh scripts/terminal.sh
+	@sh scripts/sandbox.sh
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
@@ -41,6 +42,7 @@ test-agents: ## Install every coding agent that is tested with, and run the test
 
 test-long: fmt vet ## Run every test three times in any order, 1,000 kills, power losses, 1,000 random sessions, and every fuzz target for FUZZTIME (30s)
 	@sh scripts/terminal.sh
+	@sh scripts/sandbox.sh
 	$(GO) test $$(sh scripts/race.sh) -count=3 -shuffle=on -timeout 60m $(TEST) $(PKG)
 	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestTheLoopAndTheLog ./internal/flow
 	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestRandomSessions ./internal/session

@@ -258,7 +258,29 @@ type ProviderSpec struct {
 	Env         map[string]string `json:"env,omitempty"`
 	// Headers of requests to BaseURL. "Bearer $NAME" takes its end from the environment.
 	Headers map[string]string `json:"headers,omitempty"`
+	Sandbox *Sandbox          `json:"sandbox,omitempty"` // what confines its programs; nil = nothing of ours
 }
+
+// A Sandbox confines the programs of a provider by means of the operating system. Paths are
+// absolute, relative to the folder of the run, or begin with ~/.
+type Sandbox struct {
+	Kind    string   `json:"kind"`
+	Write   []string `json:"write,omitempty"` // beside the workspace
+	Read    []string `json:"read,omitempty"`  // although it would be hidden or writable
+	Hide    []string `json:"hide,omitempty"`  // beside what is always hidden
+	Network string   `json:"network"`
+	Hosts   []string `json:"hosts,omitempty"` // of NetworkHosts, as package hostrule reads them
+}
+
+// SandboxOS is the kind of sandbox that uses what the operating system has.
+const SandboxOS = "os"
+
+// What a program in a sandbox reaches.
+const (
+	NetworkAll   = "all"  // what the machine reaches, its loopback interface too
+	NetworkNone  = "none" // our own server only
+	NetworkHosts = "hosts"
+)
 
 // ModelFor returns the model of a task's turns: the task's, else the agent's, else the provider's.
 // "" leaves the choice to the program.

@@ -257,6 +257,7 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
 	}
 	file, b := a.examineFile(src)
+	all = append(all, examineSandbox(b))
 	dir, err := a.dir()
 	if err != nil {
 		return append(all, append(file, bad("folder", true, err))...)

@@ -9,9 +9,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+
+	"swarm/internal/sandbox"
 )
 
 func main() {
+	if sandbox.Invoked(os.Args) {
+		os.Exit(sandbox.Main(os.Args))
+	}
 	paceCollector()
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -22,6 +22,8 @@ var choices = map[string]func() []string{
 	"on_failure": fixed(swarm.OnFailures...),
 	"on_stall":   fixed(swarm.OnStalls...),
 	"approvals":  fixed("ask", "auto", "deny"),
+	"sandboxes":  fixed(swarm.SandboxOS),
+	"networks":   fixed(swarm.NetworkAll, swarm.NetworkNone),
 }
 
 func fixed(list ...string) func() []string { return func() []string { return list } }
@@ -61,6 +63,17 @@ type providerKeys struct {
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
 	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent with each request; Bearer $NAME takes its end from the environment."`
+	Sandbox     sandboxKeys `key:"sandbox" doc:"What confines its programs: os, or a mapping."`
+}
+
+// sandboxKeys is a sandbox: its kind alone, or a mapping.
+type sandboxKeys struct {
+	section
+	Kind    text       `key:"kind" among:"sandboxes" doc:"os uses bubblewrap, on Linux."`
+	Write   list[text] `key:"write" doc:"What the programs may write beside their workspace."`
+	Read    list[text] `key:"read" doc:"What the programs may read although it is hidden otherwise."`
+	Hide    list[text] `key:"hide" doc:"What is hidden from the programs, beside ~/.ssh and the like."`
+	Network network    `key:"network" doc:"What they reach: all, none, or a list of hosts: example.org, *.example.org, localhost:8080."`
 }
 
 type priceKeys struct {

@@ -24,6 +24,7 @@ func (c *compiler) resolveProviders() {
 		c.checkHeaders(v.Headers)
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
+		c.checkSandbox(&v.Sandbox)
 		for _, m := range v.Models.entries {
 			if !slices.Contains(tiers, m.name) {
 				c.fail(m.key, "there is no tier %s", swarm.Quote(m.name)).
@@ -144,7 +145,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 			v.Headers,
 		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
-		s.MaxTokens = v.MaxTokens.value
+		s.MaxTokens, s.Sandbox = v.MaxTokens.value, v.Sandbox.sandbox()
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value
 		}

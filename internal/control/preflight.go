@@ -73,7 +73,11 @@ func checkProviders(b *compose.Bundle, dir string, waiting ProgressReport) error
 
 func checkProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
 	at := b.Places.Providers[spec.Name]
-	reached, err := registry.Open(spec, ProviderOptions(spec, b.Bodies, dir))
+	opt := ProviderOptions(spec, b.Bodies, dir)
+	if err := provider.NewSandbox(spec, opt).Check(); err != nil {
+		return blamed(at, err)
+	}
+	reached, err := registry.Open(spec, opt)
 	if err != nil {
 		return blamed(at, err)
 	}

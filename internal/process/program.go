@@ -74,6 +74,9 @@ func (p Program) StartError(dir string, err error) *swarm.Error {
 				WithHint("make it, or correct `workdir`")
 		}
 	}
+	if explained, ok := errors.AsType[*swarm.Error](err); ok {
+		return explained
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if path, missing := p.Find(dir); missing == nil {

@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/process"
+	"swarm/internal/sandbox"
 )
 
 // A command is a provider whose agents are programs. Each turn is one process. The prompt goes to
@@ -25,6 +26,7 @@ type command struct {
 	dir      string
 	env      *process.Environment
 	grace    time.Duration
+	box      *sandbox.Box
 	path     sync.Map // of the program, by its name; found once
 }
 
@@ -63,6 +65,7 @@ func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 		dir:      opt.Dir,
 		env:      env,
 		grace:    opt.Grace,
+		box:      NewSandbox(spec, opt),
 	}, nil
 }
 
@@ -108,6 +111,9 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 	path, missing := c.resolve(dir)
 	if missing != nil {
 		return Reply{}, missing
+	}
+	if path, argv, err = c.box.Wrap(path, argv, r.Workspace(dir)); err != nil {
+		return Reply{}, c.startError(dir, err)
 	}
 	job := process.Job{Path: path, Argv: argv, Dir: dir, Env: env, Grace: c.grace, Run: r.Run, Turn: string(r.Turn)}
 	if live != nil {

@@ -6,6 +6,8 @@ import (
 
 	"swarm"
 	"swarm/internal/permission"
+	"swarm/internal/providerkind"
+	"swarm/internal/sandbox"
 )
 
 // Options are what a provider needs beside its description in the plan.
@@ -31,4 +33,12 @@ func OpenScript(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 // OpenNotifier makes a provider that notifies a person. It makes no connection.
 func OpenNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	return newNotifier(spec, opt)
+}
+
+// NewSandbox makes the sandbox of a provider's programs, or nil if the provider has none.
+func NewSandbox(spec swarm.ProviderSpec, opt Options) *sandbox.Box {
+	login := providerkind.Of(spec.Kind).Login
+	return sandbox.New(spec.Sandbox, sandbox.Options{
+		Dir: opt.Dir, Hidden: opt.Hidden, Guarded: opt.Guard.Paths, Login: login.Folders, Obeyed: login.Obeyed,
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"swarm"
 	"swarm/internal/permission"
 	"swarm/internal/process"
+	"swarm/internal/sandbox"
 )
 
 // A Provider does turns, many at once.
@@ -88,6 +89,16 @@ func (r Request) Docs() string {
 		return ""
 	}
 	return filepath.Join(r.Folder(), permission.Docs)
+}
+
+// Workspace returns what a program of the turn sees in a sandbox, beside the machine. files are files
+// of ours that it needs.
+func (r Request) Workspace(dir string, files ...string) sandbox.Workspace {
+	w := sandbox.Workspace{Dir: dir, Write: []string{dir, cmp.Or(r.Root, dir)}, Read: files}
+	if docs := r.Docs(); docs != "" {
+		w.Read, w.Write = append(w.Write, files...), []string{docs}
+	}
+	return w
 }
 
 // Mark returns the variables by which the turn's programs know their turn, and by which they are

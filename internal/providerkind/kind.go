@@ -32,6 +32,7 @@ type Kind struct {
 	Files      Files     // how they change files
 	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
 	Confined   Confined  // what keeps their programs from doing what they like
+	Login      Login     // what their programs need of the home folder, in a sandbox too
 
 	// Models and money.
 	Model       Model
@@ -110,6 +111,12 @@ const (
 type Confined struct {
 	Always   string // "" = nothing is known
 	Planning string // in the phase PLANNING, where only docs/ may be written
+}
+
+// A Login is where a program keeps its login, settings and sessions: paths in the home folder.
+type Login struct {
+	Folders []string // it writes these
+	Obeyed  []string // files in them that a person's own program would obey: read-only in a sandbox
 }
 
 // A Program is the program of a kind's agents when the user names no other.

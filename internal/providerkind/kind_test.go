@@ -23,6 +23,8 @@ func TestRows(t *testing.T) {
 			"has no example of its program's tools":                             k.ToolNames == ProgramNames && k.ToolSample == "" && k.ToolPrefix == "",
 			"works undeclared, and neither its program nor its server is known": slices.Contains(Presets(), k.Name) && k.Program.Name == "" && k.BaseURL == "",
 			"has a program, and does not say how to sign in":                    k.Program.Name != "" && (k.Program.SignIn == "" || k.Program.Package == "" || len(k.KeyVars) == 0),
+			"has a program of its own, and does not say where its login is":     k.Program.Name != "" && (len(k.Login.Folders) == 0 || len(k.Login.Obeyed) == 0),
+			"is a program that no sandbox can confine":                          program && !k.Takes(keySandbox),
 			"needs a model that the preset does not name":                       k.Model == NeedModel && k.Models["medium"] == "",
 		} {
 			if wrong {

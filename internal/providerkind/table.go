@@ -25,15 +25,41 @@ const (
 	keyTemperature = "temperature"
 	keyEnv         = "env"
 	keyHeaders     = "headers"
+	keySandbox     = "sandbox"
 )
 
 var (
-	programKeys = []string{keyCommand, keyModels, keyEnv}
+	programKeys = []string{keyCommand, keyModels, keyEnv, keySandbox}
 	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEnv}
 
 	// The program of a coding agent decides which server it uses.
 	ownServer = map[string]string{
 		keyBaseURL: "leave it out: where its models are, its program is told by its own settings, or by a variable under env",
+	}
+
+	claudeLogin = Login{
+		Folders: []string{".claude"},
+		Obeyed: []string{
+			".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands",
+			".claude/hooks", ".claude/skills", ".claude/rules", ".claude/output-styles",
+		},
+	}
+	codexLogin = Login{
+		Folders: []string{".codex"},
+		Obeyed:  []string{".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts", ".codex/rules", ".codex/skills"},
+	}
+	geminiLogin = Login{
+		Folders: []string{".gemini"},
+		Obeyed: []string{
+			".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/extensions", ".gemini/commands", ".gemini/policies",
+		},
+	}
+	opencodeLogin = Login{
+		Folders: []string{".local/share/opencode", ".local/state/opencode", ".config/opencode"},
+		Obeyed: []string{
+			".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/opencode/AGENTS.md",
+			".config/opencode/agent", ".config/opencode/command", ".config/opencode/plugin",
+		},
 	}
 
 	openAIModels = map[string]string{"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"}
@@ -57,6 +83,7 @@ var table = []*Kind{
 			Always:   "changes files in its folders, and refuses itself whatever else it would ask for; it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
 		},
+		Login: claudeLogin,
 		Model: OwnModel, ReportsCost: true, Vendor: "anthropic",
 		Models: map[string]string{"small": "haiku", "medium": "sonnet", "large": "opus"},
 		Program: Program{
@@ -75,6 +102,7 @@ var table = []*Kind{
 			Always:   "is held by its own sandbox, workspace-write",
 			Planning: "is held to docs/ by its own sandbox",
 		},
+		Login: codexLogin,
 		Model: OwnModel, Vendor: "openai", Models: openAIModels,
 		Program: Program{"Codex", "codex", "@openai/codex", "run `codex login`, or set CODEX_API_KEY"},
 		KeyVars: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
@@ -86,6 +114,7 @@ var table = []*Kind{
 			Always:   "asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "asks before it writes or runs anything, and is answered by the phase",
 		},
+		Login: geminiLogin,
 		Model: OwnModel, Vendor: "gcp.gemini", Models: map[string]string{"small": "flash-lite", "medium": "flash", "large": "pro"},
 		Program: Program{
 			"Gemini CLI",
@@ -103,6 +132,7 @@ var table = []*Kind{
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow some paths stay in force",
 		},
 		Model: OwnModel, ReportsCost: true,
+		Login: opencodeLogin,
 		Program: Program{"opencode", "opencode", "opencode-ai",
 			"run `opencode auth login`, or set the variable that holds your key and name it in `env` of the provider"},
 		KeyVars: []string{"OPENCODE_API_KEY"},

@@ -332,7 +332,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
-	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
+	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
 		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence}}
 	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
@@ -383,12 +383,17 @@ func (r *Run) plan() (*swarm.Plan, error) {
 	return &p, err
 }
 
+// providerOptions returns what all providers of the run need.
+func (d *driver) providerOptions() provider.Options {
+	return provider.Options{Dir: d.start.Dir, Hidden: []string{d.home.Dir()}, Guard: d.guard}
+}
+
 // provider opens the provider that the plan describes.
 func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	if d.options.Provider != nil {
 		return d.options.Provider, nil
 	}
-	opt := provider.Options{Dir: d.start.Dir, Hidden: []string{d.home.Dir()}, Guard: d.guard}
+	opt := d.providerOptions()
 	if spec.Script != "" {
 		text, err := d.log.Body(spec.Script)
 		if err != nil {

@@ -80,7 +80,7 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(p.Name), mapping(field{"kind", verbatim(p.Kind)}, field{"command", p.Command}, field{"script", s.fileFrom(dir, p.ScriptFile)},
 			field{"base_url", p.BaseURL}, field{"models", p.Models}, field{"max_tokens", p.MaxTokens}, field{"temperature", p.Temperature},
-			field{"price", p.Price}, field{"env", p.Env}, field{"headers", p.Headers}))
+			field{"price", p.Price}, field{"env", p.Env}, field{"headers", p.Headers}, field{"sandbox", sandbox(p.Sandbox)}))
 	}
 	b.WriteString("agents:\n")
 	for _, a := range t.Agents {
@@ -118,6 +118,17 @@ func notify(p *swarm.ProviderSpec) verbatim {
 		return ""
 	}
 	return mapping(field{"command", p.Command}, field{"webhook", p.BaseURL}, field{"bell", len(p.Command) == 0 && p.BaseURL == ""})
+}
+
+func sandbox(b *swarm.Sandbox) verbatim {
+	if b == nil {
+		return ""
+	}
+	var network any = b.Network
+	if b.Network == swarm.NetworkHosts {
+		network = b.Hosts
+	}
+	return mapping(field{"kind", b.Kind}, field{"write", b.Write}, field{"read", b.Read}, field{"hide", b.Hide}, field{"network", network})
 }
 
 func topicLimits(l *swarm.TopicLimits) verbatim {

@@ -167,9 +167,11 @@ func (r *Runner) conforms(x *swarm.Expect, dir string, output []byte) error {
 }
 
 // commandEndsWell runs the user's command in a shell, as the turn's program runs: same folder,
-// environment, process group and timeout.
+// environment, process group, timeout and sandbox. What it runs, such as a test, the agent may have
+// written.
 func (r *Runner) commandEndsWell(ctx context.Context, w *work, command string) error {
-	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "expect", Command: []string{"sh", "-c", command}}, provider.Options{})
+	spec := swarm.ProviderSpec{Name: "expect", Command: []string{"sh", "-c", command}, Sandbox: w.spec.Sandbox}
+	p, err := provider.OpenCommand(spec, r.Options)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type Runner struct {
 	Run         swarm.RunID
 	Log         swarm.Log
 	Dir         string                                                   // the folder in which the run was started
+	Options     provider.Options                                         // of programs that are no agents: `expect`
 	Provider    func(swarm.ProviderSpec) (provider.Provider, error)      // opens a provider; called once for each
 	Redact      func([]byte) []byte                                      // removes secrets from text before it is stored; nil = there are no secrets
 	Cut         func(string) string                                      // the same for text that was shortened before, where … marks the cut; nil = there are no secrets

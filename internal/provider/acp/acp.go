@@ -23,6 +23,7 @@ import (
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
+	"swarm/internal/sandbox"
 )
 
 // A host is a provider. It has the programs of its agents.
@@ -37,6 +38,7 @@ type host struct {
 	hidden []string         // folders that are not there for an agent
 	guard  permission.Guard // files that an agent writes only if its tools name them
 	self   string           // our own program, which agents without HTTP start as their MCP server
+	box    *sandbox.Box
 
 	provider.Idle[*agentProgram]
 }
@@ -74,6 +76,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		dir:    opt.Dir,
 		env:    env,
 		grace:  opt.Grace,
+		box:    provider.NewSandbox(spec, opt),
 		hidden: hidden,
 		guard:  opt.Guard,
 		self:   self,
@@ -161,7 +164,7 @@ func (h *host) acquireProgram(r provider.Request, t *turn) (*agentProgram, error
 		Run:   r.Run,
 		Turn:  string(r.Turn),
 	}
-	if err := p.start(job); err != nil {
+	if err := p.start(job, r); err != nil {
 		return nil, h.programSpec().StartError(r.Dir, err)
 	}
 	return p, nil

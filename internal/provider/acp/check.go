@@ -63,7 +63,7 @@ func (h *host) Check(ctx context.Context) provider.Health {
 func (h *host) checkByGreeting(ctx context.Context, job process.Job, health *provider.Health) error {
 	p := newAgentProgram(h, "", job.Env)
 	job.Talk = true
-	if err := p.start(job); err != nil {
+	if err := p.start(job, provider.Request{}); err != nil {
 		return h.programSpec().StartError(h.dir, err)
 	}
 	err := p.initialize(ctx)
@@ -78,7 +78,13 @@ func (h *host) checkByGreeting(ctx context.Context, job process.Job, health *pro
 // checkByVersion runs the program with --version, and looks whether its user is signed in.
 func (h *host) checkByVersion(ctx context.Context, job process.Job, health *provider.Health) error {
 	job.Argv = append(h.argv[:len(h.argv):len(h.argv)], "--version")
-	p, err := job.Start()
+	path, argv, err := h.box.Wrap(job.Path, job.Argv, provider.Request{}.Workspace(job.Dir))
+	if err != nil {
+		return h.programSpec().StartError(h.dir, err)
+	}
+	sealed := job // messages show the user's command
+	sealed.Path, sealed.Argv = path, argv
+	p, err := sealed.Start()
 	if err != nil {
 		return h.programSpec().StartError(h.dir, err)
 	}

@@ -43,7 +43,7 @@ type agentProgram struct {
 // launchKey encodes what a program was started with and what cannot change while it runs.
 func (h *host) launchKey(r provider.Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q %q", h.arguments(r), r.Dir, r.Root, r.Door)
+	fmt.Fprintf(&b, "%q %q %q %q %q", h.arguments(r), r.Dir, r.Root, r.Docs(), r.Door)
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		fmt.Fprintf(&b, " %q=%q", name, r.Env[name])
 	}
@@ -63,8 +63,11 @@ func newAgentProgram(h *host, launchKey string, env []string) *agentProgram {
 	return p
 }
 
-// start starts the process, and a goroutine that waits for its end.
-func (p *agentProgram) start(job process.Job) (err error) {
+// start starts the process for a turn, and a goroutine that waits for its end.
+func (p *agentProgram) start(job process.Job, r provider.Request) (err error) {
+	if job.Path, job.Argv, err = p.host.box.Wrap(job.Path, job.Argv, r.Workspace(job.Dir)); err != nil {
+		return err
+	}
 	job.Stdout = p.conn.readPiece
 	job.Stderr = func(piece string) { p.publish(swarm.Delta{Kind: swarm.DeltaStderr, Text: piece}) }
 	if p.proc, err = job.Start(); err != nil {

@@ -52,9 +52,13 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 
 // ask runs the program to its end and returns what it printed. Its output is short.
 func (a *agent) ask(ctx context.Context, path string, mark process.Mark, env, args []string) (said string, exit int) {
+	path, argv, err := a.box.Wrap(path, append(append([]string{}, a.argv...), args...), provider.Request{}.Workspace(a.dir))
+	if err != nil {
+		return "", -1
+	}
 	job := process.Job{
 		Path:  path,
-		Argv:  append(append([]string{}, a.argv...), args...),
+		Argv:  argv,
 		Dir:   a.dir,
 		Env:   env,
 		Grace: a.grace,

@@ -29,6 +29,7 @@ import (
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
+	"swarm/internal/sandbox"
 )
 
 // vendors makes the vendor of each kind of provider.
@@ -107,6 +108,7 @@ type agent struct {
 	argv       []string // the program, and the arguments that the user adds
 	dir        string
 	env        *process.Environment
+	box        *sandbox.Box
 	grace      time.Duration
 	settleTime time.Duration
 	patience   time.Duration
@@ -132,6 +134,7 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 		vendor:     v,
 		facts:      v.facts(),
 		dir:        opt.Dir,
+		box:        provider.NewSandbox(spec, opt),
 		grace:      opt.Grace,
 		settleTime: settleFor,
 		patience:   patienceFor,

@@ -97,9 +97,17 @@ func (a *agent) startProgram(
 	// The turn is attached before the start, so that it misses no output.
 	p.redactor = secret.New(env, nil)
 	t.attach(p)
+	var files []string
+	if p.folder != "" {
+		files = []string{p.folder}
+	}
+	path, argv, err := a.box.Wrap(path, append(append([]string{}, a.argv...), l.args...), r.Workspace(dir, files...))
+	if err != nil {
+		return nil, a.programSpec().StartError(dir, err)
+	}
 	job := process.Job{
 		Path:   path,
-		Argv:   append(append([]string{}, a.argv...), l.args...),
+		Argv:   argv,
 		Dir:    dir,
 		Env:    env,
 		Input:  &text,
@@ -261,7 +269,7 @@ func (a *agent) takeKept(r provider.Request, shape string) *program {
 
 // shapeOf encodes all that a launch depends on, except for the session.
 func (a *agent) shapeOf(r provider.Request) string {
-	b, _ := json.Marshal([]any{a.vendor.launch(r, "").args, a.folderOf(r), r.Env, r.Door, r.Root})
+	b, _ := json.Marshal([]any{a.vendor.launch(r, "").args, a.folderOf(r), r.Env, r.Door, r.Root, r.Docs()})
 	return string(b)
 }
 

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The climber is an agent's program that tries to get out of its sandbox. A way that leads out is
+// printed; the outside says what it saw of it.
+//
+// Every way is harmless if it succeeds, also for root: it touches files, folders and processes of the
+// test only, opens what belongs to the machine for reading, and never mounts or unmounts anything
+// that is not an empty folder of the test.
+
+func init() { programs["climber"] = climb }
+
+// A summit is what lies outside, for the climber to reach. It reads it from a file in its workspace.
+type summit struct {
+	Home     string // of the user: .ssh/id, .aws/credentials, .claude/x
+	State    string // our state folder
+	Victim   int    // a process of the same user
+	Port     int    // of a server on the loopback interface that no list names
+	UDP      int
+	Listed   int    // of one that the list names
+	Socket   string // a Unix socket outside of the workspace
+	Abstract string // a Unix socket without a path
+	Shared   int    // id of a System V shared memory segment
+	Mark     string // a text that is in the secrets, and in the names of what the climber makes
+}
+
+// A way is one try to get out. control says that every user gets out by it without a sandbox. online
+// says that `network: all` leaves it open.
+type way struct {
+	name    string
+	control bool
+	online  bool
+	try     func(t summit) error // nil = it led out
+}
+
+var errClosed = errors.New("closed")
+
+func readsMark(path string, t summit) error {
+	text, err := os.ReadFile(path)
+	if err == nil && !strings.Contains(string(text), t.Mark) {
+		err = errClosed
+	}
+	return err
+}
+
+func writes(path string) error { return os.WriteFile(path, []byte("out"), 0o644) }
+
+func shell(t summit, script string) error {
+	out, err := exec.Command("sh", "-c", script).CombinedOutput()
+	if err == nil && !strings.Contains(string(out), t.Mark) {
+		err = errClosed
+	}
+	return err
+}
+
+func dials(network, address string) error {
+	c, err := net.DialTimeout(network, address, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err = c.Write([]byte("out\n")); err != nil {
+		return err
+	}
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, err = bufio.NewReader(c).ReadString('\n')
+	return err
+}
+
+// tunnels asks the proxy of the sandbox for a connection.
+func tunnels(address string) error {
+	proxy := strings.TrimPrefix(os.Getenv("HTTPS_PROXY"), "http://")
+	if proxy == "" {
+		return errClosed
+	}
+	c, err := net.Dial("tcp", proxy)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", address, address)
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errClosed
+	}
+	return err
+}
+
+var ways = []way{
+	{"an inherited descriptor", false, false, func(t summit) error {
+		fds, err := os.ReadDir("/proc/self/fd")
+		for _, fd := range fds {
+			// The Go runtime of the climber itself opens the others.
+			to, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+			if n, _ := strconv.Atoi(fd.Name()); n > 2 && to != "" && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+				return nil
+			}
+		}
+		return errors.Join(err, errClosed)
+	}},
+	{"read ~/.ssh", true, false, func(t summit) error { return readsMark(t.Home+"/.ssh/id", t) }},
+	{"read ~/.aws", true, false, func(t summit) error { return readsMark(t.Home+"/.aws/credentials", t) }},
+	{"read a file of secrets", true, false, func(t summit) error { return readsMark(t.Home+"/.netrc", t) }},
+	{"read another program's login", true, false, func(t summit) error { return readsMark(t.Home+"/.claude/x", t) }},
+	{"read the state folder", true, false, func(t summit) error {
+		names, err := os.ReadDir(t.State)
+		if err == nil && len(names) == 0 {
+			err = errClosed
+		}
+		return err
+	}},
+	{"read what hide names", true, false, func(t summit) error { return readsMark(t.Home+"/plans/x", t) }},
+	{"write to the home folder", true, false, func(t summit) error { return writes(t.Home + "/out-" + t.Mark) }},
+	{"change a start file", true, false, func(t summit) error {
+		f, err := os.OpenFile(t.Home+"/.profile", os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(t.Mark + "\n")
+		return errors.Join(err, f.Close())
+	}},
+	{"write to the state folder", true, false, func(t summit) error { return writes(t.State + "/out-" + t.Mark) }},
+	{"write to /etc", false, false, func(t summit) error { return unix.Access("/etc", unix.W_OK) }},
+	{"leave files in /tmp", true, false, func(t summit) error { return leaves("/tmp/out-" + t.Mark) }},
+	{"leave files in /dev/shm", true, false, func(t summit) error { return leaves("/dev/shm/out-" + t.Mark) }},
+	{"through a symbolic link", true, false, func(t summit) error {
+		_ = os.Symlink(t.Home+"/.ssh", "way")
+		return readsMark("way/id", t)
+	}},
+	{"through a link of a link of /proc", true, false, func(t summit) error {
+		_ = os.Symlink("/proc/self/root"+t.Home, "way2")
+		return readsMark("way2/.ssh/id", t)
+	}},
+	{"through /proc/self/root", true, false, func(t summit) error { return readsMark("/proc/self/root"+t.Home+"/.ssh/id", t) }},
+	{"through /proc/1/root", false, false, func(t summit) error { return readsMark("/proc/1/root"+t.Home+"/.ssh/id", t) }},
+	{"through the root of another process", true, false, func(t summit) error {
+		return readsMark(fmt.Sprintf("/proc/%d/root%s/.ssh/id", t.Victim, t.Home), t)
+	}},
+	{"through a hard link", true, false, func(t summit) error { return os.Link(t.Home+"/.profile", "hard") }},
+	{"by a mount", false, false, func(t summit) error { // of one empty folder on another
+		err := unix.Mount("from", "onto", "", unix.MS_BIND, "")
+		if err == nil {
+			_ = unix.Unmount("onto", unix.MNT_DETACH)
+		}
+		return err
+	}},
+	{"by unmounting the mask", false, false, func(t summit) error {
+		return errors.Join(unix.Unmount(t.Home+"/.ssh", unix.MNT_DETACH), readsMark(t.Home+"/.ssh/id", t))
+	}},
+	{"by unmounting the mask in namespaces of its own", false, false, func(t summit) error {
+		return shell(t, "unshare -Urm sh -c 'umount -l "+t.Home+"/.ssh && cat "+t.Home+"/.ssh/id'")
+	}},
+	{"by a user namespace", true, false, func(t summit) error { return shell(t, "unshare -Ur echo "+t.Mark) }},
+	{"by remounting", false, false, func(t summit) error { // the mask, which is a mount in a sandbox only
+		return unix.Mount("", t.Home+"/.ssh", "", unix.MS_REMOUNT|unix.MS_BIND, "")
+	}},
+	{"by a chroot", false, false, func(t summit) error { return shell(t, "chroot / echo "+t.Mark) }},
+	{"by joining the namespace of another process", false, false, func(t summit) error {
+		return shell(t, fmt.Sprintf("nsenter -t %d -m cat %s/.ssh/id", t.Victim, t.Home))
+	}},
+	{"by a disk", false, false, func(t summit) error {
+		for _, disk := range []string{"/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/mem", "/dev/kmsg"} {
+			if f, err := os.Open(disk); err == nil {
+				f.Close()
+				return nil
+			}
+		}
+		return errClosed
+	}},
+	{"see another process", true, false, func(t summit) error {
+		return readsMark(fmt.Sprintf("/proc/%d/cmdline", t.Victim), t)
+	}},
+	{"read another process's environment", true, false, func(t summit) error {
+		return readsMark(fmt.Sprintf("/proc/%d/environ", t.Victim), t)
+	}},
+	{"read the driver's environment", false, false, func(t summit) error {
+		return readsMark("/proc/"+os.Getenv("SWARM_DRIVER")+"/environ", t)
+	}},
+	{"signal another process", true, false, func(t summit) error { return syscall.Kill(t.Victim, 0) }},
+	{"signal the driver", true, false, func(t summit) error {
+		pid, _ := strconv.Atoi(os.Getenv("SWARM_DRIVER"))
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err == nil && string(name) != "swarm\n" {
+			err = errClosed
+		}
+		return errors.Join(err, syscall.Kill(pid, 0))
+	}},
+	{"trace another process", true, false, func(t summit) error {
+		err := unix.PtraceSeize(t.Victim)
+		if err == nil {
+			_ = unix.PtraceDetach(t.Victim)
+		}
+		return err
+	}},
+	{"read another process's memory", false, false, func(t summit) error {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.Victim))
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}},
+	{"change another process's limits", true, false, func(t summit) error {
+		return unix.Prlimit(t.Victim, unix.RLIMIT_CORE, nil, &unix.Rlimit{})
+	}},
+	{"attach shared memory", true, false, func(t summit) error {
+		_, err := unix.SysvShmAttach(t.Shared, 0, 0)
+		return err
+	}},
+	{"open the terminal", false, false, func(t summit) error {
+		f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}},
+	{"change the kernel's settings", false, false, func(t summit) error {
+		return unix.Access("/proc/sys/kernel/core_pattern", unix.W_OK)
+	}},
+	{"press the kernel's keys", false, false, func(t summit) error { return unix.Access("/proc/sysrq-trigger", unix.W_OK) }},
+	{"read the keys of the session", true, false, func(t summit) error {
+		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+		return err
+	}},
+	{"gain rights by a program", true, false, func(t summit) error {
+		status, err := os.ReadFile("/proc/self/status")
+		if err == nil && strings.Contains(string(status), "NoNewPrivs:\t1") {
+			err = errClosed
+		}
+		return err
+	}},
+	{"connect to a port of this machine", true, true, func(t summit) error { return dials("tcp", fmt.Sprint("127.0.0.1:", t.Port)) }},
+	{"send a datagram to this machine", true, true, func(t summit) error { return dials("udp", fmt.Sprint("127.0.0.1:", t.UDP)) }},
+	{"connect through the proxy", false, false, func(t summit) error { return tunnels(fmt.Sprint("127.0.0.1:", t.Port)) }},
+	{"connect through the proxy by another name", false, false, func(t summit) error { return tunnels(fmt.Sprint("localhost:", t.Listed)) }},
+	{"connect through the proxy to a host that is not listed", false, false, func(t summit) error { return tunnels("example.org:443") }},
+	{"connect to a Unix socket", true, false, func(t summit) error { return dials("unix", t.Socket) }},
+	{"connect to an abstract Unix socket", true, false, func(t summit) error { return dials("unix", t.Abstract) }},
+	{"connect to Docker", false, false, func(t summit) error {
+		for _, path := range []string{"/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock"} {
+			if c, err := net.Dial("unix", path); err == nil {
+				c.Close()
+				return nil
+			}
+		}
+		return errClosed
+	}},
+	{"talk to the host of a virtual machine", false, false, func(t summit) error {
+		fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err
+	}},
+}
+
+// leaves makes a file that the outside looks for.
+func leaves(path string) error {
+	if err := writes(path); err != nil {
+		return err
+	}
+	return errClosed // whether it led out, the outside knows
+}
+
+func climb() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	var t summit
+	text, err := os.ReadFile("target.json")
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err == nil {
+		err = errors.Join(os.MkdirAll("from", 0o755), os.MkdirAll("onto", 0o755))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, w := range ways {
+		if err := w.try(t); err == nil {
+			fmt.Println("out:", w.name)
+		}
+	}
+	for name, works := range map[string]error{
+		"write in the workspace":    writes("written"),
+		"write in a private /tmp":   writes("/tmp/mine"),
+		"read the machine":          readable("/etc/passwd"),
+		"reach a listed server":     dials("tcp", fmt.Sprint("127.0.0.1:", t.Listed)),
+		"reach a server by a proxy": getsByProxy(fmt.Sprintf("http://127.0.0.1:%d/", t.Listed)),
+		"send a message":            exec.Command("swarm", "send", "@other", "hello").Run(),
+	} {
+		if works == nil {
+			fmt.Println("works:", name)
+		} else {
+			fmt.Println("broken:", name, works)
+		}
+	}
+}
+
+func readable(path string) error {
+	_, err := os.ReadFile(path)
+	return err
+}
+
+// getsByProxy sends a plain HTTP request to the proxy, as clients do that use http_proxy.
+func getsByProxy(url string) error {
+	proxy := strings.TrimPrefix(os.Getenv("http_proxy"), "http://")
+	if proxy == "" {
+		return errClosed
+	}
+	c, err := net.Dial("tcp", proxy)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", url)
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errClosed
+	}
+	return err
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A camp is where the climber starts: a home folder with secrets, a workspace, and what lies outside.
+// Its files belong to one user.
+type camp struct {
+	*testing.T
+	uid     int
+	dir     string
+	home    string
+	work    string
+	summit  summit
+	visited [4]atomic.Int64 // by server: what reached it
+}
+
+const mark = "canary8d1c"
+
+// needBwrap skips a test where bubblewrap does not work.
+func needBwrap(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it starts sandboxes, and -short does not")
+	}
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("skipped: not installed: bubblewrap (make test installs it)")
+	}
+}
+
+// otherUser is a user without rights.
+const otherUser = 65534
+
+// users are the users as whom the test can run.
+func users() map[string]int {
+	if os.Getuid() != 0 {
+		return map[string]int{"user": os.Getuid()}
+	}
+	return map[string]int{"root": 0, "nobody": otherUser}
+}
+
+func newCamp(t *testing.T, uid int) *camp {
+	t.Helper()
+	// Not below /tmp: what lies there is hidden for another reason.
+	dir, err := os.MkdirTemp("/var/lib", "swarm-test-")
+	if err != nil {
+		dir, err = os.MkdirTemp(os.Getenv("HOME"), "swarm-test-")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeCamp(t, dir) })
+	c := &camp{T: t, uid: uid, dir: dir, home: dir + "/home", work: dir + "/home/work"}
+	for path, text := range map[string]string{
+		"home/.ssh/id": mark, "home/.aws/credentials": mark, "home/.netrc": mark, "home/.claude/x": mark, "home/plans/x": mark,
+		"home/.profile": "", "home/work/notes": "",
+	} {
+		path = filepath.Join(dir, path)
+		c.must(os.MkdirAll(filepath.Dir(path), 0o755))
+		c.must(os.WriteFile(path, []byte(text), 0o644))
+	}
+	c.must(os.Mkdir(dir+"/bin", 0o755))
+	self, err := os.Executable()
+	c.must(err)
+	for _, name := range []string{"swarm", "climber"} {
+		c.must(copyProgram(self, filepath.Join(dir, "bin", name)))
+	}
+	c.must(os.Chmod(dir, 0o755))
+	c.must(filepath.Walk(c.home, func(path string, _ os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, -1)
+	}))
+	return c
+}
+
+// removeCamp deletes the camp, unless something is mounted below it. A mount may lead anywhere, and
+// deleting through it would delete what it leads to.
+func removeCamp(t *testing.T, dir string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), " "+dir+"/") {
+		t.Errorf("%s is left: something may be mounted below it (%v)", dir, err)
+		return
+	}
+	_ = os.RemoveAll(dir)
+}
+
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (c *camp) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// command makes a command of the camp's user.
+func (c *camp) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = c.work
+	cmd.Env = []string{
+		"PATH=" + c.dir + "/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + c.home, "SWARM_HOME=" + c.home + "/state",
+		"NO_COLOR=1", "GORACE=atexit_sleep_ms=0", "CANARY=" + mark,
+	}
+	if c.uid != os.Getuid() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}}
+	} else if c.uid == 0 {
+		// What root mounts ends with its program, and is mounted for no other process.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	}
+	return cmd
+}
+
+// serve counts what reaches a listener, and answers each line.
+func (c *camp) serve(n int, l net.Listener) {
+	c.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.visited[n].Add(1)
+			go func() {
+				defer conn.Close()
+				line := make([]byte, 4096)
+				if _, err := conn.Read(line); err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				}
+			}()
+		}
+	}()
+}
+
+// open opens everything outside that the climber can reach for.
+func (c *camp) open() {
+	listen := func(network, address string) net.Listener {
+		l, err := net.Listen(network, address)
+		c.must(err)
+		return l
+	}
+	tcp, listed := listen("tcp", "127.0.0.1:0"), listen("tcp", "127.0.0.1:0")
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	c.must(err)
+	c.Cleanup(func() { _ = udp.Close() })
+	go func() {
+		for buf := make([]byte, 100); ; {
+			_, from, err := udp.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			c.visited[1].Add(1)
+			_, _ = udp.WriteTo([]byte("ok\n"), from)
+		}
+	}()
+	victim := c.command("sh", "-c", "echo up; exec sleep 1000 # "+mark)
+	victim.Args[2] = "echo up; read end # " + mark
+	hold, err := victim.StdinPipe()
+	c.must(err)
+	up, err := victim.StdoutPipe()
+	c.must(err)
+	c.must(victim.Start())
+	c.Cleanup(func() { _ = hold.Close(); _ = victim.Wait() })
+	_, err = up.Read(make([]byte, 3)) // its name is its own from now on
+	c.must(err)
+	shared, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT)
+	c.must(err)
+	c.Cleanup(func() { _, _ = unix.SysvShmCtl(shared, unix.IPC_RMID, nil) })
+	c.summit = summit{
+		Home: c.home, State: c.home + "/state", Victim: victim.Process.Pid, Port: tcp.Addr().(*net.TCPAddr).Port,
+		UDP: udp.LocalAddr().(*net.UDPAddr).Port, Listed: listed.Addr().(*net.TCPAddr).Port,
+		Socket: c.home + "/docker.sock", Abstract: fmt.Sprintf("@swarm-test-%d-%d", os.Getpid(), c.uid), Shared: shared,
+		Mark: fmt.Sprintf("%s", mark),
+	}
+	path, abstract := listen("unix", c.summit.Socket), listen("unix", c.summit.Abstract)
+	c.must(os.Chmod(c.summit.Socket, 0o777))
+	c.serve(0, tcp)
+	c.serve(2, path)
+	c.serve(3, abstract)
+	go func() { // not counted
+		for {
+			conn, err := listed.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if _, err := conn.Read(make([]byte, 4096)); err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	c.Cleanup(func() { _ = listed.Close() })
+	text, err := json.Marshal(c.summit)
+	c.must(err)
+	c.must(os.WriteFile(c.work+"/target.json", text, 0o644))
+}
+
+// up runs a team of one climber and another agent, and returns what the climber says.
+func (c *camp) up(sandbox string) (out, works, broken []string) {
+	c.Helper()
+	file := "providers:\n  p:\n    kind: command\n    command: [climber]\n" + sandbox +
+		"  q: {kind: command, command: [cat]}\n" +
+		"agents:\n  climber: {provider: p}\n  other: {provider: q}\nedges: [climber -> other]\n" +
+		"tasks:\n  climb: {agent: climber, prompt-string: Get out.}\n  rest: {agent: other, prompt-string: Rest., depends_on: climb}\n"
+	c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
+	cmd := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml", "--json")
+	var said, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &stderr
+	if err := cmd.Run(); err != nil {
+		c.Fatalf("%v\n%s\n%s", err, said.String(), stderr.String())
+	}
+	text, err := c.command(c.dir+"/bin/swarm", "out", "@last", "climb").Output()
+	c.must(err)
+	for line := range strings.Lines(string(text)) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch kind {
+		case "out":
+			out = append(out, rest)
+		case "works":
+			works = append(works, rest)
+		case "broken":
+			broken = append(broken, rest)
+		}
+	}
+	slices.Sort(works)
+	return out, works, broken
+}
+
+// traces are the marks that the climber has left outside.
+func (c *camp) traces() (left []string) {
+	for _, path := range []string{c.home + "/out-" + mark, c.home + "/state/out-" + mark, "/tmp/out-" + mark, "/dev/shm/out-" + mark} {
+		if _, err := os.Stat(path); err == nil {
+			left = append(left, path)
+			_ = os.Remove(path)
+		}
+	}
+	if text, _ := os.ReadFile(c.home + "/.profile"); len(text) > 0 {
+		left = append(left, ".profile")
+		c.must(os.WriteFile(c.home+"/.profile", nil, 0o644))
+	}
+	for i, name := range []string{"tcp", "udp", "unix", "abstract"} {
+		if c.visited[i].Swap(0) > 0 {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+func TestNobodyClimbsOutOfASandbox(t *testing.T) {
+	needBwrap(t)
+	for name, uid := range users() {
+		t.Run(name, func(t *testing.T) {
+			c := newCamp(t, uid)
+			c.open()
+			if uid != 0 { // as root the climber must never be free, whatever it tries
+				t.Run("without a sandbox", func(t *testing.T) {
+					out, _, _ := c.up("")
+					for _, w := range ways {
+						if w.control && !slices.Contains(out, w.name) && !strings.HasPrefix(w.name, "leave") {
+							t.Errorf("the climber does not get out by: %s", w.name)
+						}
+					}
+					if left := c.traces(); len(left) < 8 {
+						t.Errorf("outside there is only %v", left)
+					}
+				})
+			}
+			const hide = "hide: [~/plans]"
+			for _, s := range []struct {
+				network      string
+				left, closed []string
+			}{
+				{network: "none", closed: []string{"reach a listed server", "reach a server by a proxy"}},
+				{network: fmt.Sprintf(`["127.0.0.1:%d"]`, c.summit.Listed)},
+				{network: "all", left: []string{"tcp", "udp"}, closed: []string{"reach a server by a proxy"}},
+			} {
+				t.Run("network "+s.network, func(t *testing.T) {
+					out, works, broken := c.up("    sandbox: {kind: os, " + hide + ", network: " + s.network + "}\n")
+					for _, name := range out {
+						i := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
+						if !(s.network == "all" && ways[i].online) {
+							t.Errorf("the climber gets out: %s", name)
+						}
+					}
+					if left := c.traces(); !slices.Equal(left, s.left) {
+						t.Errorf("outside there is %v", left)
+					}
+					broken = slices.DeleteFunc(broken, func(what string) bool {
+						return slices.ContainsFunc(s.closed, func(name string) bool { return strings.HasPrefix(what, name) })
+					})
+					if len(broken) > 0 || len(works)+len(s.closed) != 6 {
+						t.Errorf("inside, %q do not work, and %q do", broken, works)
+					}
+				})
+			}
+		})
+	}
+}
