@@ -241,9 +241,16 @@ type RunStart struct {
 	Version string    `json:"version"`           // of the program
 	Loops   string    `json:"loops"`             // version of the loops; only the same version can resume the run
 	Replay  bool      `json:"replay,omitempty"`
-	From    RunID     `json:"from,omitempty"` // the run that this one retries
+	From    RunID     `json:"from,omitempty"`   // the run that this one retries
+	Parent  *TurnRef  `json:"parent,omitempty"` // the turn in which an agent began it; nil = a person began it
 	Origin  *Origin   `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
+}
+
+// A TurnRef names a turn of a run.
+type TurnRef struct {
+	Run  RunID  `json:"run"`
+	Turn TurnID `json:"turn,omitempty"` // "" = not known, because the agent hides it
 }
 
 // An Origin is the message of another program that began a team's run.

@@ -32,6 +32,7 @@ type app struct {
 	color          string
 	plain          bool // lines instead of the board
 	anywhere       bool
+	steering       bool // the command steers runs: it finds only those that its caller may steer
 
 	opened   *statedir.Home
 	exporter func() *telemetry.Exporter // opened when it is first needed
@@ -184,7 +185,7 @@ func (a *app) control() (*control.Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.CallerFromEnv()}
+	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.FindCaller(h), Steering: a.steering}
 	c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(h, id, "", "") }
 	return c, nil
 }

@@ -80,7 +80,7 @@ command returns.
 			}
 			q, err := c.Choose(ref, args[0], word)
 			if err == nil {
-				err = c.Caller.Person(q.Run, "answering what an agent asks for") // before an editor is opened
+				err = c.MayAnswer(q.Run) // before an editor is opened
 			}
 			if err != nil {
 				return err
@@ -89,7 +89,7 @@ command returns.
 			if err != nil {
 				return err
 			}
-			result, err := c.Answer(cmd.Context(), q, d)
+			result, err := c.Answer(cmd.Context(), q.Run, q.ID, d)
 			if err != nil {
 				return err
 			}

@@ -114,7 +114,7 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
 		return term.NewLines(v, a.stdout, color), nil
 	}
-	k := keys{context.Background(), h, v.ID}
+	k := keysOf(context.Background(), h, v.ID)
 	return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,
 		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), nil
 }

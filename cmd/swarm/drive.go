@@ -129,7 +129,7 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	s := stopSignals()
 	defer s.end()
 	v := view.New(r.ID)
-	screen, err := a.screen(v, s, keys{s.ctx, h, r.ID})
+	screen, err := a.screen(v, s, keysOf(s.ctx, h, r.ID))
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -218,9 +218,14 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 
 // keys are the actions of the board's keys on a run.
 type keys struct {
-	ctx context.Context
-	h   *statedir.Home
-	run swarm.RunID
+	ctx     context.Context
+	control *control.Control
+	run     swarm.RunID
+}
+
+// keysOf returns the keys on a run, for the caller of this program.
+func keysOf(ctx context.Context, h *statedir.Home, id swarm.RunID) keys {
+	return keys{ctx, &control.Control{Home: h, Caller: control.FindCaller(h)}, id}
 }
 
 func (k keys) pause(on bool) {
@@ -228,11 +233,12 @@ func (k keys) pause(on bool) {
 	if on {
 		word = swarm.CommandPause
 	}
-	_ = run.Control(k.ctx, k.h, k.run, word, "") // on an error the run is not paused, and the board shows that
+	_, _ = k.control.Tell(k.ctx, k.run, word, "") // on an error the run is not paused, and the board shows that
 }
 
 func (k keys) answer(id string, ok bool) error {
-	return run.Decide(k.ctx, k.h, k.run, id, run.Decision{OK: ok, By: "a key on the board"})
+	_, err := k.control.Answer(k.ctx, k.run, id, run.Decision{OK: ok, By: "a key on the board"})
+	return err
 }
 
 // screen makes the screen that shows a run while this process drives it.

@@ -53,7 +53,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	}
 	s, err := c.Meant(ref)
 	if err == nil {
-		err = c.Caller.Person(s.ID, "writing without the agent's own token") // else an agent could pass as a person
+		err = c.Caller.Steer(c.Home, s.ID, "writing without the agent's own token") // else an agent could pass as a person
 	}
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (a *app) openMeant(ref string) (*statedir.Home, *run.Reader, error) {
 	}
 	s, err := c.Meant(ref)
 	if err == nil {
-		err = c.Caller.OwnRun(c.Home, s.ID)
+		err = c.Caller.OwnRun(s.ID)
 	}
 	if err != nil {
 		return nil, nil, err

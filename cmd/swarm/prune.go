@@ -18,7 +18,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Short: "Delete old runs",
 		Long: `Delete runs that ended or were interrupted longer ago than --older-than, with their logs, outputs,
 streams and recorded trees. Without -g, delete only runs of this folder. A run that a process drives
-is never deleted.
+is never deleted. Inside an agent's turn, only runs that the turn began are deleted.
 
 With --outputs, delete only the copies of outputs in the state folder. The runs and their logs stay.`,
 		Example: "  swarm prune --dry-run\n  swarm prune --older-than 2w -g\n  swarm prune --outputs --older-than 0",
@@ -39,17 +39,12 @@ With --outputs, delete only the copies of outputs in the state folder. The runs 
 }
 
 func (a *app) prune(opt statedir.PruneOptions) error {
-	h, err := a.home()
+	c, err := a.control()
 	if err != nil {
 		return err
 	}
-	if !a.anywhere {
-		if opt.Dir, err = a.dir(); err != nil {
-			return err
-		}
-	}
 	opt.Now = time.Now()
-	gone, failed := h.Prune(opt)
+	gone, failed := c.Prune(opt)
 	if a.json {
 		if gone == nil {
 			gone = []statedir.Pruned{}

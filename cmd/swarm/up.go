@@ -192,7 +192,7 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	b.Waiting = a.waiting()
+	b.Waiting, b.Parent = a.waiting(), control.FindCaller(h).Parent()
 	if err := b.Ready(); err != nil {
 		return err
 	}

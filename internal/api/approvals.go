@@ -47,6 +47,6 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	result, err := a.Control.Answer(r.Context(), q, d)
+	result, err := a.Control.Answer(r.Context(), q.Run, q.ID, d)
 	return reply{http.StatusAccepted, result}, err
 }

@@ -145,10 +145,15 @@ func choose(asked []Question, id, command string) (Question, error) {
 	return Question{}, swarm.Errorf(swarm.NotFound, "there is no request %q", id).WithHint("%s", swarm.DidYouMean(id, ids))
 }
 
+// MayAnswer refuses a caller that may not answer the approvals of a run.
+func (c *Control) MayAnswer(id swarm.RunID) error {
+	return c.Caller.Steer(c.Home, id, "answering what an agent asks for")
+}
+
 // Answer answers an approval. When it returns, the answer is on disk. Only the first answer counts.
-func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (CommandResult, error) {
-	if err := c.Caller.Person(q.Run, "answering what an agent asks for"); err != nil {
+func (c *Control) Answer(ctx context.Context, id swarm.RunID, approval string, d run.Decision) (CommandResult, error) {
+	if err := c.MayAnswer(id); err != nil {
 		return CommandResult{}, err
 	}
-	return CommandResult{q.Run, d.Verb(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
+	return CommandResult{id, d.Verb(), approval}, run.Decide(ctx, c.Home, id, approval, d)
 }

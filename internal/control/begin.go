@@ -19,6 +19,7 @@ type Begin struct {
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
 	Origin      *swarm.Origin  // the message of another program that begins it
+	Parent      *swarm.TurnRef // the turn in which an agent begins it; nil = a person does
 	Waiting     ProgressReport // reports slow preflight checks
 	firstEvents []swarm.Event  // events after its plan: a goal, or the events carried over from another run
 	recording   *recording.Recording
@@ -53,7 +54,7 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args, Version: version,
-		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
+		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
 // Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no

@@ -2,42 +2,129 @@ package control
 
 import (
 	"os"
+	"slices"
 
 	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/run"
 	"swarm/internal/statedir"
 )
 
 // A Caller is the person or agent that acts. The zero value is a person.
 type Caller struct {
-	Run  swarm.RunID        // the run whose agent started this program; "" = none
-	Turn swarm.TurnID       // the agent's turn
-	Door swarm.ToolEndpoint // the agent's tools
+	swarm.TurnRef                    // the turn in which this program runs; its parts are "" when unknown
+	Door          swarm.ToolEndpoint // the agent's tools
+	// Agent says that this program runs inside a turn of this state folder. What is a person's to
+	// do is refused then, but in the runs that the turn began.
+	Agent  bool
+	driver int // the process above this one that drives runs of this state folder; 0 = none was found
 }
 
 // CallerFromEnv returns the caller by the environment variables that the runtime sets for agents'
-// programs.
+// programs. It does not know of [Caller.Agent].
 func CallerFromEnv() Caller {
-	return Caller{Run: swarm.RunID(os.Getenv("SWARM_RUN_ID")), Turn: swarm.TurnID(os.Getenv("SWARM_TURN_ID")),
+	return Caller{TurnRef: swarm.TurnRef{Run: swarm.RunID(os.Getenv("SWARM_RUN_ID")), Turn: swarm.TurnID(os.Getenv("SWARM_TURN_ID"))},
 		Door: swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}}
+}
+
+// FindCaller returns the caller of this program. The environment says which turn it is in. An agent
+// can unset or change these variables, so the ancestors of this process count too: if one of them
+// drives a run of the state folder, this process is inside a turn of that run.
+//
+// This is no sandbox. Ancestors are known on Linux only, and a process that another service starts
+// for the agent (cron, systemd, sshd, a container) does not have the driver above itself.
+func FindCaller(h *statedir.Home) Caller {
+	c := CallerFromEnv()
+	driver, runs := driverAbove(h, os.Getpid())
+	c.driver = driver
+	switch {
+	case driver == 0:
+		// The agent of another state folder is free in this one.
+		c.Agent = c.Turn != "" && (c.Run == "" || h.Exists(c.Run))
+	case c.Turn != "" && slices.Contains(runs, c.Run):
+		c.Agent = true
+	default: // the variables are gone, or name another run
+		c.Agent, c.TurnRef = true, swarm.TurnRef{}
+		if len(runs) == 1 {
+			c.Run = runs[0]
+		}
+	}
+	return c
+}
+
+// driverAbove returns the nearest ancestor of a process that drives runs, and these runs. The runs of
+// drivers further up are those that it is nested in. pid is 0 if there is none.
+func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {
+	marks := h.Marks()
+	if len(marks) == 0 { // no process drives a run, and /proc need not be read
+		return 0, nil
+	}
+	for _, above := range process.Ancestors(child) {
+		for _, m := range marks {
+			// A process of another container may have the pid of an ancestor, but not its start time.
+			if m.PID == above.PID && (m.Started == above.Started || m.Started == 0) && h.Alive(m) {
+				runs = append(runs, m.Run)
+			}
+		}
+		if len(runs) > 0 {
+			return above.PID, runs
+		}
+	}
+	return 0, nil
 }
 
 // InTurn reports whether the caller is an agent that can use its own tools.
 func (c Caller) InTurn() bool { return c.Door.URL != "" && c.Door.Token != "" }
 
-// Person refuses an agent the actions in its own run that only a person may take. It is no sandbox:
-// a program with a shell can hide where it was started. It protects against an agent that is talked
-// into a plain command.
-func (c Caller) Person(run swarm.RunID, what string) error {
-	if c.Turn == "" || run != c.Run {
+// Parent returns the turn in which the caller begins a run; nil = a person begins it.
+func (c Caller) Parent() *swarm.TurnRef {
+	if !c.Agent || c.Run == "" {
 		return nil
 	}
-	return swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent of the run", what).
-		WithHint("%s", "what an agent may do it does by its own tools, or by swarm send, inbox, publish, wait-for, spawn; to ask a person: swarm ask \"…\"; to report that all is done, which ends the lead's run: swarm done \"…\"")
+	return &c.TurnRef
 }
 
-// OwnRun refuses an agent any other run of the same home, because no edge leads there.
-func (c Caller) OwnRun(h *statedir.Home, run swarm.RunID) error {
-	if c.Turn == "" || run == c.Run || !h.Exists(c.Run) { // the agent's run is in another home
+// Person refuses an agent what only a person may do in the state folder.
+func (c Caller) Person(what string) error {
+	if !c.Agent {
+		return nil
+	}
+	err := swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent", what)
+	if c.Turn == "" {
+		return err.WithHint("this process is inside an agent's turn: process %d above it drives a run", c.driver)
+	}
+	return err.WithHint("%s", "what an agent may do it does by its own tools, or by swarm send, inbox, publish, wait-for, spawn; to ask a person: swarm ask \"…\"; to report that all is done, which ends the lead's run: swarm done \"…\"")
+}
+
+// Steer refuses an agent what only a person may do in a run, unless the agent's turn began the run:
+// itself, or by a run that it began, however deep the nesting.
+func (c Caller) Steer(h *statedir.Home, id swarm.RunID, what string) error {
+	if !c.Agent || c.Run != "" && c.began(h, id) {
+		return nil
+	}
+	return c.Person(what)
+}
+
+// began reports whether the caller's turn began a run. A run whose log cannot be read was begun by
+// nobody, as was one whose parent is deleted.
+func (c Caller) began(h *statedir.Home, id swarm.RunID) bool {
+	const most = 100 // a log that names its own run as its parent ends here
+	for range most {
+		parent, err := run.Parent(h, id)
+		if err != nil || parent == nil {
+			return false
+		}
+		if *parent == c.TurnRef {
+			return true
+		}
+		id = parent.Run
+	}
+	return false
+}
+
+// OwnRun refuses an agent any other run of the same state folder, because no edge leads there.
+func (c Caller) OwnRun(id swarm.RunID) error {
+	if !c.Agent || id == c.Run {
 		return nil
 	}
 	return ErrOtherRun()

@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 )
 
 // A CommandResult is a command that is on disk. The process that drives the run obeys it.
@@ -30,15 +31,23 @@ func refuse(hint, format string, args ...any) error {
 
 // Steerable refuses a run that has ended, or that the caller may not steer.
 func (c *Control) Steerable(s swarm.RunSummary) error {
+	if err := c.maySteer(s.ID); err != nil {
+		return err
+	}
 	if s = run.Current(c.Home, s); s.Status.Ended() {
 		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
 	}
-	return c.Caller.Person(s.ID, "steering a run")
+	return nil
 }
+
+func (c *Control) maySteer(id swarm.RunID) error { return c.Caller.Steer(c.Home, id, "steering a run") }
 
 // Tell sends a command to a run, whichever process drives it. When it returns, the command is on
 // disk.
 func (c *Control) Tell(ctx context.Context, id swarm.RunID, command swarm.Command, target string) (CommandResult, error) {
+	if err := c.maySteer(id); err != nil {
+		return CommandResult{}, err
+	}
 	return CommandResult{id, string(command), target}, run.Control(ctx, c.Home, id, command, target)
 }
 
@@ -49,6 +58,9 @@ func (c *Control) Pause(ctx context.Context, id swarm.RunID) (CommandResult, err
 
 // Resume lets a paused run go on. If no process drives the run, this process drives it from now on.
 func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, error) {
+	if err := c.maySteer(id); err != nil {
+		return CommandResult{}, err
+	}
 	who, driven, err := c.Driver(id)
 	if err != nil {
 		return CommandResult{}, err
@@ -107,8 +119,21 @@ func (c *Control) Close(ctx context.Context, id swarm.RunID) (CommandResult, err
 	return c.Tell(ctx, id, swarm.CommandClose, "")
 }
 
+// Prune deletes old runs of this folder, or of all folders. An agent deletes only runs that its turn
+// began.
+func (c *Control) Prune(o statedir.PruneOptions) ([]statedir.Pruned, error) {
+	if !c.Anywhere {
+		o.Dir = c.Dir
+	}
+	o.Spare = func(id swarm.RunID) bool { return c.maySteer(id) != nil }
+	return c.Home.Prune(o)
+}
+
 // Act does something to one agent of a run that has not ended.
 func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.Action) (CommandResult, error) {
+	if err := c.maySteer(id); err != nil {
+		return CommandResult{}, err
+	}
 	w, err := run.Act(ctx, c.Home, id, agent, do)
 	var ours *swarm.Error
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
@@ -119,9 +144,6 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 
 // RetryTask retries a task that failed and waits for a person, in a run that has not ended.
 func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (CommandResult, error) {
-	if err := c.Caller.Person(id, "steering a run"); err != nil {
-		return CommandResult{}, err
-	}
 	if task != "" {
 		if _, err := c.Target(id, task); err != nil {
 			return CommandResult{}, err

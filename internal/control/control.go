@@ -22,6 +22,7 @@ type Control struct {
 	Dir      string // acts on the runs that were started in this folder
 	Anywhere bool   // acts on the runs of all folders
 	Caller   Caller
+	Steering bool // finds only runs that the caller may steer
 	// GoOn makes this process drive a run that has no owner. A command drives it in the foreground,
 	// a server in the background.
 	GoOn func(ctx context.Context, run swarm.RunID) error
@@ -29,7 +30,11 @@ type Control struct {
 
 // Find returns the run that a person names: an id, the beginning of one, or @last.
 func (c *Control) Find(ref string) (swarm.RunSummary, error) {
-	return c.Home.Find(ref, c.Dir, c.Anywhere)
+	s, err := c.Home.Find(ref, c.Dir, c.Anywhere)
+	if err == nil && c.Steering {
+		err = c.maySteer(s.ID)
+	}
+	return s, err
 }
 
 // Lookup returns the run that a program names. It takes only a whole id, because programs do not
@@ -76,11 +81,15 @@ func (c *Control) Open() (open []swarm.RunSummary, err error) {
 	return open, nil
 }
 
-// Newest returns the newest run that a process drives, else the newest.
+// Newest returns the newest run that a process drives, else the newest. When the caller steers and is
+// an agent, only the runs that its turn began count: the newest run is often another team's.
 func (c *Control) Newest() (ref string, err error) {
 	for s, err := range c.Home.Runs(c.Dir, c.Anywhere, "") {
 		if err != nil {
 			return "", err
+		}
+		if c.Steering && c.maySteer(s.ID) != nil {
+			continue
 		}
 		if !s.Status.Ended() && c.Home.Driven(s.ID) {
 			return string(s.ID), nil

@@ -129,6 +129,16 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
+// Parent returns the turn in which an agent began a run; nil = a person began it.
+func Parent(h *statedir.Home, id swarm.RunID) (*swarm.TurnRef, error) {
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	start, err := firstEvent(log)
+	return start.Parent, errors.Join(err, log.Close())
+}
+
 func (r *Run) own(ctx context.Context) (err error) {
 	r.fence, err = r.log.Own(ctx, flow.Version, Lease)
 	return err
@@ -189,7 +199,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if r.fence > 1 { // taken from a process that hangs: that one may still hold the lock that marks an owner as alive
 		defer func() { _ = r.log.Disown(context.WithoutCancel(ctx), r.fence) }()
 	}
-	unmark, err := r.home.MarkLive(r.ID, r.fence)
+	unmark, err := r.home.MarkLive(r.ID, r.fence, process.Self().Started)
 	if err != nil {
 		return view.Picture{}, err
 	}

@@ -13,24 +13,26 @@ import (
 	"swarm"
 )
 
-// A process that drives a run holds a lock on its mark, the file live/RUN.FENCE.PID. The kernel
-// releases the lock when the process dies, but the mark stays. So marks without a lock lead to the
-// orphaned processes of killed drivers.
+// A process that drives a run holds a lock on its mark, the file live/RUN.FENCE.PID.STARTED. The
+// kernel releases the lock when the process dies, but the mark stays. So marks without a lock lead
+// to the orphaned processes of killed drivers. Earlier versions left out the start time.
 
 // A Mark names a process that drives or drove a run.
 type Mark struct {
-	Run   swarm.RunID
-	PID   int
-	fence int64
-	name  string
+	Run     swarm.RunID
+	PID     int
+	Started uint64 // when the process started, in clock ticks since boot; 0 = not known
+	fence   int64
+	name    string
 }
 
 // MarkLive marks a run as driven by this process, until unmark is called or the process dies.
-func (h *Home) MarkLive(run swarm.RunID, fence int64) (unmark func(), err error) {
+// started is the start time of this process, as [Mark.Started].
+func (h *Home) MarkLive(run swarm.RunID, fence int64, started uint64) (unmark func(), err error) {
 	if err := makeDir(h.in("live")); err != nil {
 		return nil, err
 	}
-	name := string(run) + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
+	name := string(run) + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid()) + "." + strconv.FormatUint(started, 10)
 	f, err := create(h.in("live", name+unready))
 	if err == nil {
 		err = flock(f, syscall.LOCK_EX)
@@ -53,8 +55,8 @@ const unready = ".new"
 
 // Left returns the marks of processes that are gone.
 func (h *Home) Left() (left []Mark) {
-	for _, m := range h.marks() {
-		if !h.locked(h.in("live", m.name)) {
+	for _, m := range h.Marks() {
+		if !h.Alive(m) {
 			left = append(left, m)
 		}
 	}
@@ -64,7 +66,7 @@ func (h *Home) Left() (left []Mark) {
 // Earlier returns the processes that drove a run under a lower fence and did not unmark it. They
 // were killed, or are stopped.
 func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
-	for _, m := range h.marks() {
+	for _, m := range h.Marks() {
 		if m.Run == run && m.fence < fence {
 			pids = append(pids, m.PID)
 		}
@@ -75,18 +77,22 @@ func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
 // Unmark removes the mark of a process that is gone.
 func (h *Home) Unmark(m Mark) { _ = os.Remove(h.in("live", m.name)) }
 
-// marks lists all complete marks. Names with another format, such as unready ones, are skipped.
-func (h *Home) marks() (all []Mark) {
+// Marks lists all complete marks. Names with another format, such as unready ones, are skipped.
+func (h *Home) Marks() (all []Mark) {
 	names, _ := namesIn(h.in("live"))
 	for _, name := range names {
 		parts := strings.Split(name, ".")
-		if len(parts) != 3 || !swarm.IsRunID(parts[0]) {
+		if len(parts) == 3 {
+			parts = append(parts, "0") // of an earlier version
+		}
+		if len(parts) != 4 || !swarm.IsRunID(parts[0]) {
 			continue
 		}
-		pid, err := strconv.Atoi(parts[2])
-		fence, err2 := strconv.ParseInt(parts[1], 10, 64)
-		if err == nil && err2 == nil {
-			all = append(all, Mark{Run: swarm.RunID(parts[0]), PID: pid, fence: fence, name: name})
+		fence, err := strconv.ParseInt(parts[1], 10, 64)
+		pid, err2 := strconv.Atoi(parts[2])
+		started, err3 := strconv.ParseUint(parts[3], 10, 64)
+		if errors.Join(err, err2, err3) == nil {
+			all = append(all, Mark{Run: swarm.RunID(parts[0]), PID: pid, Started: started, fence: fence, name: name})
 		}
 	}
 	return all
@@ -95,15 +101,13 @@ func (h *Home) marks() (all []Mark) {
 // DrivenBy reports whether a process with this pid drives a run. It may be another process than the
 // one that left a mark with the same pid, because containers reuse pids soon.
 func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
-	return slices.ContainsFunc(h.marks(), func(m Mark) bool {
-		return m.Run == run && m.PID == pid && h.locked(h.in("live", m.name))
-	})
+	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.Alive(m) })
 }
 
-// locked reports whether a process holds the lock of a mark. The test takes a shared lock for a
+// Alive reports whether the process of a mark holds its lock. The test takes a shared lock for a
 // moment, so two tests at once do not mistake each other for an owner.
-func (h *Home) locked(path string) bool {
-	lock, held, err := tryLock(path, syscall.LOCK_SH)
+func (h *Home) Alive(m Mark) bool {
+	lock, held, err := tryLock(h.in("live", m.name), syscall.LOCK_SH)
 	if lock != nil {
 		_ = lock.Close()
 	}

@@ -8,9 +8,9 @@ import (
 
 func TestAMarkIsItsOwnersAlone(t *testing.T) {
 	h := newHome(t)
-	first, err := h.MarkLive("r", 1)
+	first, err := h.MarkLive("r", 1, 7)
 	must(t, err)
-	second, err := h.MarkLive("r", 2) // it has taken the run over from the first, which had stopped
+	second, err := h.MarkLive("r", 2, 7) // it has taken the run over from the first, which had stopped
 	must(t, err)
 	if left := h.Left(); len(left) != 0 {
 		t.Errorf("marks of living processes are left: %v", left)
@@ -19,20 +19,20 @@ func TestAMarkIsItsOwnersAlone(t *testing.T) {
 		t.Errorf("before the second drove it %v, before the first %v", before, none)
 	}
 	first()
-	if left := h.Left(); len(left) != 0 || len(h.marks()) != 1 {
-		t.Errorf("of %v are left %v", h.marks(), left)
+	if left := h.Left(); len(left) != 0 || len(h.Marks()) != 1 || h.Marks()[0].Started != 7 {
+		t.Errorf("of %v are left %v", h.Marks(), left)
 	}
 	second()
-	if len(h.marks()) != 0 {
-		t.Errorf("there are marks: %v", h.marks())
+	if len(h.Marks()) != 0 {
+		t.Errorf("there are marks: %v", h.Marks())
 	}
 }
 
 func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	h := newHome(t)
-	unmark, err := h.MarkLive("r", 1)
+	unmark, err := h.MarkLive("r", 1, 7)
 	must(t, err)
-	name := h.marks()[0].name
+	name := h.Marks()[0].name
 	must(t, os.Link(h.in("live", name), h.in("live", name+unready)))
 	unmark()
 	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
@@ -40,14 +40,14 @@ func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	if len(left) != 1 || left[0].Run != "r" || left[0].PID != os.Getpid() || h.DrivenBy("r", os.Getpid()) {
 		t.Fatalf("left is %v", left)
 	}
-	again, err := h.MarkLive("r", 2) // by a process with the number of the killed one
+	again, err := h.MarkLive("r", 2, 7) // by a process with the number of the killed one
 	must(t, err)
 	if !h.DrivenBy("r", os.Getpid()) || h.DrivenBy("r", os.Getpid()+1) {
 		t.Error("who drives it is told by the number of another")
 	}
 	again()
 	h.Unmark(left[0])
-	if len(h.marks()) != 0 {
+	if len(h.Marks()) != 0 {
 		t.Error("the mark stays")
 	}
 }

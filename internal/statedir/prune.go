@@ -15,10 +15,11 @@ import (
 // PruneOptions select what to delete.
 type PruneOptions struct {
 	Now         time.Time
-	OlderThan   time.Duration // time since a run ended or was abandoned
-	OutputsOnly bool          // delete only the copies of outputs
-	DryRun      bool          // delete nothing, only report
-	Dir         string        // only runs that were started here; "" = anywhere
+	OlderThan   time.Duration              // time since a run ended or was abandoned
+	OutputsOnly bool                       // delete only the copies of outputs
+	DryRun      bool                       // delete nothing, only report
+	Dir         string                     // only runs that were started here; "" = anywhere
+	Spare       func(run swarm.RunID) bool // reports runs that are not to be deleted; nil = none
 }
 
 // Pruned is what was deleted of a run.
@@ -45,6 +46,9 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	ids, err := h.allIDs()
 	if err != nil {
 		return nil, err
+	}
+	if opt.Spare != nil { // before any run is deleted: it may depend on the logs of others
+		ids = slices.DeleteFunc(ids, func(id string) bool { return opt.Spare(swarm.RunID(id)) })
 	}
 	var all []Pruned
 	var first error
