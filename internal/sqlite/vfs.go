@@ -79,10 +79,9 @@ var vfs struct {
 	once    sync.Once
 	err     error
 	name    uintptr // a C string
-	itself  lib.Tsqlite3_vfs
 	open    func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	mu      sync.Mutex
-	tables  map[table]*lib.Tsqlite3_io_methods
+	tables  map[table]uintptr
 	damages sync.Map // *libc.TLS, which is one per connection, to its last damage
 }
 
@@ -114,12 +113,12 @@ func register(tls *libc.TLS) error {
 			return
 		}
 		vfs.name = name
-		vfs.tables = map[table]*lib.Tsqlite3_io_methods{}
-		vfs.itself = *structAt[lib.Tsqlite3_vfs](p)
-		vfs.open = function[func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32](vfs.itself.FxOpen)
-		vfs.itself.FpNext, vfs.itself.FzName = 0, name
-		vfs.itself.FxOpen = address(openFile)
-		if rc := lib.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(&vfs.itself)), 0); rc != lib.SQLITE_OK {
+		vfs.tables = map[table]uintptr{}
+		ours := *structAt[lib.Tsqlite3_vfs](p)
+		vfs.open = function[func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32](ours.FxOpen)
+		ours.FpNext, ours.FzName = 0, name
+		ours.FxOpen = address(openFile)
+		if p = forC(tls, ours); p == 0 || lib.Xsqlite3_vfs_register(tls, p, 0) != lib.SQLITE_OK {
 			vfs.err = errLayer
 		}
 	})
@@ -130,6 +129,16 @@ func register(tls *libc.TLS) error {
 func structAt[T any](p uintptr) *T {
 	var t T
 	return (*T)(unsafe.Pointer(unsafe.SliceData(libc.GoBytes(p, int(unsafe.Sizeof(t))))))
+}
+
+// forC copies a structure to memory outside of Go's heap, for good. It returns 0 if there is none.
+// Go's own memory must not come back from C as an address: the race detector's checks refuse it.
+func forC[T any](tls *libc.TLS, t T) uintptr {
+	p := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(t)))
+	if p != 0 {
+		*structAt[T](p) = t
+	}
+	return p
 }
 
 // function returns the function at an address, as C stores it.
@@ -162,14 +171,16 @@ func openFile(tls *libc.TLS, self, name, file uintptr, flags int32, outFlags uin
 		return rc
 	}
 	t := table{f.FpMethods, wal}
-	if vfs.tables[t] == nil {
+	if vfs.tables[t] == 0 {
 		if methods.FxRead = address(readFrame); !wal {
 			methods.FxRead, methods.FxWrite = address(readPage), address(writePage)
 			methods.FxDeviceCharacteristics = address(wholePages)
 		}
-		vfs.tables[t] = &methods
+		if vfs.tables[t] = forC(tls, methods); vfs.tables[t] == 0 {
+			return lib.SQLITE_NOMEM
+		}
 	}
-	f.FpMethods = uintptr(unsafe.Pointer(vfs.tables[t]))
+	f.FpMethods = vfs.tables[t]
 	return rc
 }
 
