@@ -271,10 +271,7 @@ func (l *Log) Close() error {
 		return nil // another goroutine closed it
 	}
 	l.lead(nil)
-	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close())
-	l.smu.Lock() // A reader may be about to raise the mark.
-	err = errors.Join(err, l.writeLock.close())
-	l.smu.Unlock()
+	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.writeLock.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	l.unlockOwner()

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -41,7 +42,10 @@ func unpackMark(word uint64) (seq int64, ok bool) {
 }
 
 // A mark is the mapping of a .lock file.
-type mark struct{ memory []byte }
+type mark struct {
+	mu     sync.Mutex // guards memory, which is nil when the log is closed
+	memory []byte
+}
 
 // open maps the file, which an older build may have made too short.
 func (m *mark) open(f *os.File) error {
@@ -60,7 +64,9 @@ func (m *mark) word() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&m
 // raise notes that everything up to an event is durable. Other processes do the same at the same
 // time.
 func (m *mark) raise(seq int64) {
-	for m.memory != nil { // the log is open
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.memory != nil {
 		old := m.word().Load()
 		if was, ok := unpackMark(old); ok && was >= seq || m.word().CompareAndSwap(old, packMark(seq)) {
 			return
@@ -68,7 +74,20 @@ func (m *mark) raise(seq int64) {
 	}
 }
 
+// covers reports whether no process has acknowledged an event after this one.
+func (m *mark) covers(seq int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.memory == nil {
+		return false
+	}
+	acknowledged, ok := unpackMark(m.word().Load())
+	return ok && acknowledged <= seq
+}
+
 func (m *mark) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.memory == nil {
 		return nil
 	}

@@ -57,6 +57,14 @@ func (l *Log) reading(f func(*conn) error) error {
 	return f(l.r)
 }
 
+// mayLack reports whether another process may have acknowledged an event that the tail lacks. It
+// reads the mark, so that an agent's every look at its mail need not be a transaction. A process of
+// an older build raises no mark: its events come with the next poll.
+func (l *Log) mayLack() bool {
+	upto, ok := l.tail.position()
+	return !ok || l.readOnly || !l.writeLock.mark.covers(upto)
+}
+
 // follow brings the tail up to date with the file.
 func (l *Log) follow() error { return l.reading(l.catchUp) }
 
@@ -108,7 +116,7 @@ func (l *Log) catchUp(r *conn) error {
 func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	es, err := l.read(after, limit, to)
 	toLoop := slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) })
-	if err == nil && len(es) == 0 && !toLoop {
+	if err == nil && len(es) == 0 && !toLoop && l.mayLack() {
 		if err = l.follow(); err == nil {
 			es, err = l.read(after, limit, to)
 		}

@@ -253,7 +253,7 @@ func (t *tail) unwatch(c chan struct{}, to []string) {
 
 // poll looks for events of other processes, as long as something is watched. While the log is being
 // written it looks every pollEvery. At rest it waits until a commit rings. While this process
-// writes it need not look: each commit finds the commits of other processes before it.
+// writes, it looks only if the mark says that another one did too.
 func (l *Log) poll(stop chan struct{}) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
@@ -265,8 +265,8 @@ func (l *Log) poll(stop chan struct{}) {
 		case <-timer.C:
 		}
 		ours := l.writes.Load()
-		if ours != writes {
-			writes = ours
+		busy := ours != writes
+		if writes = ours; busy && !l.mayLack() {
 			timer.Reset(pollEvery)
 			continue
 		}
