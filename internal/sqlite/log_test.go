@@ -68,3 +68,15 @@ func TestACrashLeavesAPrefix(t *testing.T) {
 		}
 	}
 }
+
+// The checksums of pages say that a text is what was written. Its hash says that the right text was.
+func TestATextThatIsNotItsHashIsRefused(t *testing.T) {
+	l, _ := create(t)
+	text := []byte("the right text")
+	_, err := l.Append(t.Context(), swarm.Batch{Bodies: [][]byte{text}})
+	must(t, err)
+	must(t, l.w.exec("UPDATE body SET data=?", []byte("another text")))
+	if got, err := l.Body(swarm.HashOf(text)); err == nil || len(got) > 0 {
+		t.Errorf("it is served as %q, %v", got, err)
+	}
+}

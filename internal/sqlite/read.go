@@ -281,6 +281,7 @@ func (l *Log) Body(h swarm.Hash) (data []byte, err error) {
 		}
 		data = append([]byte{}, s.view(0)...)
 		if sha256.Sum256(data) != [sha256.Size]byte(sum) {
+			data = nil
 			return r.damaged(damage{what: "the text " + string(h) + " is not what was written"})
 		}
 		return nil
