@@ -24,6 +24,9 @@ func TestUsageNeverShrinks(t *testing.T) {
 			}
 		}
 	}
+	if sum := (Usage{InputTokens: 5}).Plus(Usage{InputTokens: -7, USD: -1}); sum != (Usage{InputTokens: 5}) {
+		t.Errorf("less than nothing counts: %+v", sum)
+	}
 	if left := (Usage{Calls: 1, InputTokens: 5}).Minus(Usage{Calls: 2, InputTokens: 7, USD: 1}); left != (Usage{}) {
 		t.Errorf("less than nothing is left: %+v", left)
 	}
