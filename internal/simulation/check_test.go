@@ -2,12 +2,19 @@ package simulation
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/engine/replay"
+	"swarm/internal/flow"
 	"swarm/internal/mail"
+	"swarm/internal/recording"
 	"swarm/internal/view"
 )
 
@@ -16,11 +23,13 @@ func (w *world) check() {
 	w.checkAcks()
 	w.checkCalls()
 	w.checkMail()
+	w.checkReading()
 	w.checkEdges()
 	w.checkApprovals()
 	w.checkWaits()
 	w.checkBudget()
 	w.checkEnd()
+	w.checkReplay()
 }
 
 // checkAcks: nothing that was acknowledged is lost.
@@ -144,6 +153,23 @@ func (w *world) checkMail() {
 		}
 		if !slices.Equal(got[true], want[true]) || !slices.Equal(got[false], want[false]) {
 			w.fail("%s has read %v, and consumed %v", c.Turn, got, want)
+		}
+	})
+}
+
+// checkReading: no message is shown to two turns that ended well.
+func (w *world) checkReading() {
+	shown := map[string]swarm.TurnID{} // by agent and id
+	each(w, swarm.TurnEnded, func(e *swarm.Event, end swarm.CallEnd) {
+		i := lastCall(w.calls, e.Turn)
+		if end.Status != swarm.CallOK || i < 0 {
+			return
+		}
+		for _, id := range w.calls[i].read {
+			if other := shown[e.Agent+" "+id]; other != "" {
+				w.fail("%s and %s were both shown %s", other, e.Turn, id)
+			}
+			shown[e.Agent+" "+id] = e.Turn
 		}
 	})
 }
@@ -289,4 +315,49 @@ func (w *world) checkView(live *view.Run) {
 	if got, want := live.Marshal(), w.fold().Marshal(); !bytes.Equal(got, want) {
 		w.fail("a follower shows\n%s\nand a reader of the log\n%s", got, want)
 	}
+}
+
+// checkReplay: a replay of the run has the same events in the same order until its end, and calls no
+// agent.
+func (w *world) checkReplay() {
+	var file bytes.Buffer
+	err := recording.Write(&file, recording.Header{Run: runID}, w.disk.open())
+	rec, err2 := recording.Read(&file, "recording")
+	again := newDisk(w.seed)
+	if err = errors.Join(err, err2); err == nil {
+		err = w.begin(again.open())
+	}
+	if err != nil {
+		w.fail("the run cannot be recorded: %v", err)
+		return
+	}
+	h, calls := again.open(), len(w.calls)
+	fence, _ := h.Own(context.Background(), flow.Version, lease)
+	if _, err := w.runEngine(context.Background(), replay.Engine(rec), h, fence); err != nil {
+		w.fail("the run cannot be replayed: %v", err)
+	}
+	h.Close()
+	if len(w.calls) != calls {
+		w.fail("the replay called %d agents", len(w.calls)-calls)
+	}
+	was, is := tell(w.disk.events), tell(again.events)
+	for i := range max(len(was), len(is)) {
+		if i >= len(was) || i >= len(is) || was[i] != is[i] {
+			w.fail("the replay leaves the run at its event %d of %d:\n%s\nand the replay\n%s", i+1, len(was), strings.Join(was[max(0, i-3):min(len(was), i+3)], "\n"), strings.Join(is[max(0, i-3):min(len(is), i+3)], "\n"))
+			return
+		}
+	}
+}
+
+// tell returns what happened in a run until it ended, without owners, of which a replay has another one.
+func tell(events []swarm.Event) (lines []string) {
+	for _, e := range events {
+		if e.Kind != swarm.RunOwned {
+			lines = append(lines, fmt.Sprint(e.Kind, " ", e.Agent, " ", e.Task, " ", e.Turn))
+		}
+		if e.Kind == swarm.RunEnded {
+			break
+		}
+	}
+	return lines
 }

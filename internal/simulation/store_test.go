@@ -65,6 +65,7 @@ type fate struct {
 	before error // it fails, and nothing is written
 	after  error // it is written, and the caller is told an error
 	dies   bool  // the process dies with that error
+	power  bool  // the power is lost soon after it is written
 }
 
 // A watcher is one Watch.
@@ -198,6 +199,13 @@ func (h *handle) lose(b swarm.Batch, err error) {
 	}
 }
 
+// secure makes sure that an event that a reader is given is not lost any more.
+func (d *disk) secure(seq int64) {
+	if seq > int64(d.synced) {
+		d.sync()
+	}
+}
+
 func (d *disk) sync() { d.synced, d.safe = len(d.events), len(d.written) }
 
 // commit gives a batch its place in the order.
@@ -311,17 +319,17 @@ func (h *handle) Read(after int64, limit int, to ...string) (found []swarm.Event
 		return nil, err
 	}
 	end := len(h.events)
-	if slices.ContainsFunc(to, func(r string) bool { return strings.HasPrefix(r, swarm.ToLoop("")) }) {
-		if h.lag {
-			end = min(end, h.seen)
-		}
-	} else {
-		h.sync() // what another reader is given must not be lost any more
+	loop := slices.ContainsFunc(to, func(r string) bool { return strings.HasPrefix(r, swarm.ToLoop("")) })
+	if loop && h.lag {
+		end = min(end, h.seen)
 	}
 	for i := max(0, after); i < int64(end) && len(found) < limit; i++ {
 		if e := h.events[i]; matches(e.To, to) {
 			found = append(found, e)
 		}
+	}
+	if !loop && len(found) > 0 {
+		h.secure(found[len(found)-1].Seq)
 	}
 	return found, nil
 }
@@ -335,8 +343,8 @@ func (h *handle) Find(key string) (swarm.Event, bool, error) {
 	if err := h.alive(); err != nil {
 		return swarm.Event{}, false, err
 	}
-	h.sync()
 	if seq := h.keys[key]; seq != 0 && key != "" {
+		h.secure(seq)
 		return h.events[seq-1], true, nil
 	}
 	return swarm.Event{}, false, nil

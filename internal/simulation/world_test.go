@@ -74,8 +74,8 @@ func newWorld(seed uint64) *world {
 	w.plan, w.bodies = randomPlan(seed)
 	w.disk.slow = true
 	w.faults.appends = map[int]fate{}
-	for range r.IntN(4) {
-		w.faults.appends[1+r.IntN(120)] = one(r, fate{before: errBroken}, fate{after: errBroken}, fate{before: errCrash, dies: true}, fate{after: errCrash, dies: true})
+	for range r.IntN(5) {
+		w.faults.appends[1+r.IntN(one(r, 20, 60, 120))] = one(r, fate{before: errBroken}, fate{after: errBroken}, fate{before: errCrash, dies: true}, fate{after: errCrash, dies: true}, fate{power: true}, fate{power: true})
 	}
 	when := func() time.Duration { return time.Duration(r.Int64N(int64(5 * time.Minute))) }
 	if chance(r, 20) {
@@ -113,7 +113,7 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) fateOf(h *handle, b *swarm.Batch) fate {
 	w.faults.count++
 	f := w.faults.appends[w.faults.count]
-	if f.before == nil && f.after == nil {
+	if f == (fate{}) {
 		f = w.fateOfAnyone(h, b)
 	}
 	if f != (fate{}) {
@@ -121,6 +121,13 @@ func (w *world) fateOf(h *handle, b *swarm.Batch) fate {
 	}
 	if f.dies {
 		w.processes[h](errCrash)
+	}
+	if f.power {
+		time.AfterFunc(w.disk.length(0, 2*flushAfter, "power after append", w.faults.count), func() {
+			w.disk.mu.Lock()
+			defer w.disk.mu.Unlock()
+			w.losePower()
+		})
 	}
 	return f
 }
@@ -134,19 +141,10 @@ func (w *world) fateOfAnyone(*handle, *swarm.Batch) fate {
 
 // simulate runs the world until its run has ended.
 func (w *world) simulate() {
-	h := w.disk.open()
-	events := []swarm.Event{
-		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(swarm.RunStart{ID: runID, Kind: w.plan.Kind, Loops: flow.Version, Dir: "/", Time: w.began.UTC()})},
-		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(w.plan)}}
-	if w.plan.Team != nil {
-		goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "do it (user/0/0.0)"}}
-		events = append(events, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)})
-	}
-	if _, err := h.Append(context.Background(), swarm.Batch{Events: events, Bodies: w.bodies}); err != nil {
+	if err := w.begin(w.disk.open()); err != nil {
 		w.fail("the run cannot begin: %v", err)
 		return
 	}
-	h.Close()
 	var all sync.WaitGroup
 	for n := range 2 {
 		all.Go(func() { w.driver(n) })
@@ -162,6 +160,19 @@ func (w *world) simulate() {
 	}
 	all.Wait()
 	breaks.Wait()
+}
+
+// begin makes a run of the plan.
+func (w *world) begin(h *handle) error {
+	events := []swarm.Event{
+		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(swarm.RunStart{ID: runID, Kind: w.plan.Kind, Loops: flow.Version, Dir: "/", Time: w.began.UTC()})},
+		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(w.plan)}}
+	if w.plan.Team != nil {
+		goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "do it (user/0/0.0)"}}
+		events = append(events, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)})
+	}
+	_, err := h.Append(context.Background(), swarm.Batch{Events: events, Bodies: w.bodies})
+	return errors.Join(err, h.Close())
 }
 
 // at does something at a time, unless the run has ended by then.
@@ -264,7 +275,7 @@ func (w *world) drive() (over bool) {
 		return true
 	}
 	w.note("process %d owns the run with fence %d", h.number, fence)
-	result, err := w.runEngine(ctx, h, fence)
+	result, err := w.runEngine(ctx, local.Run, h, fence)
 	w.note("process %d: %s %v", h.number, result.Status, err)
 	switch {
 	case err == nil:
@@ -278,7 +289,7 @@ func (w *world) drive() (over bool) {
 }
 
 // runEngine drives the run as package run does, without its copies for people.
-func (w *world) runEngine(ctx context.Context, h *handle, fence int64) (flow.Result, error) {
+func (w *world) runEngine(ctx context.Context, run engine.Engine, h *handle, fence int64) (flow.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var renewing sync.WaitGroup
@@ -297,7 +308,7 @@ func (w *world) runEngine(ctx context.Context, h *handle, fence int64) (flow.Res
 	if _, err := h.Append(ctx, swarm.Batch{Fence: fence, Events: []swarm.Event{owned}}); err != nil {
 		return flow.Result{}, err
 	}
-	return local.Run(ctx, &engine.Adapters{Log: h, Turn: runner, Mailer: service}, flow.Call{ID: swarm.RootLoop, Kind: kind, Ref: planKey, Fence: fence})
+	return run(ctx, &engine.Adapters{Log: h, Turn: runner, Mailer: service}, flow.Call{ID: swarm.RootLoop, Kind: kind, Ref: planKey, Fence: fence})
 }
 
 // keepLease renews the lease, unless the process hangs.
