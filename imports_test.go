@@ -413,6 +413,7 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/storetest":  {8, []use{{"swarm", nouns}}},
 	"swarm/internal/simulation": {8, nil}, // tests only
+	"swarm/internal/mutants":    {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops that it crashes"},

@@ -22,6 +22,7 @@ type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 type toolServer struct {
 	service *agentapi.Service
 	tokens  *agenttoken.Tokens
+	secrets *redactor
 	version string
 	fault   func(error)
 	shared  swarm.ToolHost // the server of this process; nil = none
@@ -32,7 +33,8 @@ type toolServer struct {
 	leave  func() error
 }
 
-// endpoint returns the server as one agent may use it.
+// endpoint returns the server as one agent may use it. The redactor learns the token first, so that
+// no stream can store it.
 func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +53,9 @@ func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 			return end()
 		}
 	}
-	return swarm.ToolEndpoint{URL: d.server.URL(), Token: d.tokens.For(agent)}, nil
+	token := d.tokens.For(agent)
+	d.secrets.learn(agent, token)
+	return swarm.ToolEndpoint{URL: d.server.URL(), Token: token}, nil
 }
 
 func (d *toolServer) close() error {
