@@ -23,6 +23,7 @@ const (
 	NoResult    ErrorKind = "no_result"     // the program succeeded but produced no result
 	Protocol    ErrorKind = "protocol"      // the program or server sent something that breaks its protocol
 	Denied      ErrorKind = "denied"        // the agent used a tool without permission
+	Unconfirmed ErrorKind = "unconfirmed"   // a person has to confirm first what a file would do
 	RateLimited ErrorKind = "rate_limited"  // the provider's rate limit was hit: retry later
 	TimedOut    ErrorKind = "timed_out"     // the turn took longer than its task allows
 	CutByCancel ErrorKind = "cancelled"     // a person cancelled it
@@ -183,7 +184,7 @@ func ExitCode(err error) int {
 	switch KindOf(err) {
 	case Stopped:
 		return ExitInterrupted
-	case BadInput, NotFound, NotSignedIn:
+	case BadInput, NotFound, NotSignedIn, Unconfirmed:
 		return ExitBadInput
 	case OverBudget:
 		return ExitBudget

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -184,21 +186,27 @@ func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
 
 func (a *app) doctorCommand() *cobra.Command {
 	var src source
+	var start bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything swarm needs is installed and reachable",
 		Long: `Check the state folder, git, the compose file, its providers, its tool servers and the telemetry
 collector. For each problem, print what is missing and how to fix it.
 
+Programs and servers that the compose file names are neither started nor asked: doctor prints what it
+would start and ask, and does it with --run. So it is safe in a folder that you do not know. Programs in
+your PATH, of providers about which the file says nothing, are asked for their version.
+
 Providers that no agent of the file uses are checked too:
   ok  found
+  ??  not checked without --run
   --  missing, and needed here
   ..  missing, and not needed here
 
 Exits with 2 when something needed is missing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all := a.examine(cmd.Context(), &src)
+			all := a.examine(cmd.Context(), &src, start)
 			for _, x := range all {
 				if x.Problem != "" && x.Needed {
 					a.exit = swarm.ExitBadInput
@@ -214,8 +222,10 @@ Exits with 2 when something needed is missing.`,
 					mark = "--"
 				case x.Problem != "":
 					mark = ".."
+				case x.Unchecked != "":
+					mark = "??"
 				}
-				fmt.Fprintf(a.stdout, "%s  %-22s %s\n", mark, x.What, term.Escape(strings.TrimSpace(x.Found+" "+x.Problem)))
+				fmt.Fprintf(a.stdout, "%s  %-22s %s\n", mark, x.What, term.Escape(strings.TrimSpace(x.Found+" "+x.Problem+x.Unchecked)))
 				if x.Hint != "" {
 					fmt.Fprintf(a.stdout, "    hint: %s\n", term.Escape(x.Hint))
 				}
@@ -224,25 +234,29 @@ Exits with 2 when something needed is missing.`,
 		},
 	}
 	src.flags(cmd)
+	cmd.Flags().BoolVar(&start, "run", false, "start the programs and ask the servers that the compose file names")
 	return cmd
 }
 
 // A finding is the result of one check of `swarm doctor`.
 type finding struct {
-	What    string `json:"what"`
-	Found   string `json:"found,omitempty"`
-	Problem string `json:"problem,omitempty"`
-	Hint    string `json:"hint,omitempty"`
-	Version string `json:"version,omitempty"`   // of a provider's program
-	Signed  string `json:"signed_in,omitempty"` // yes or no
-	Needed  bool   `json:"needed"`
+	What      string `json:"what"`
+	Found     string `json:"found,omitempty"`
+	Problem   string `json:"problem,omitempty"`
+	Unchecked string `json:"unchecked,omitempty"` // what a check with --run would start or ask
+	Hint      string `json:"hint,omitempty"`
+	Version   string `json:"version,omitempty"`   // of a provider's program
+	Signed    string `json:"signed_in,omitempty"` // yes or no
+	Needed    bool   `json:"needed"`
 }
 
 func bad(what string, needed bool, err error) finding {
 	return finding{What: what, Problem: err.Error(), Hint: swarm.HintOf(err), Needed: needed}
 }
 
-func (a *app) examine(ctx context.Context, src *source) []finding {
+// examine makes all checks. With start, it also makes those that start programs or ask servers that
+// the compose file names.
+func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	h, err := a.home()
 	if err == nil {
 		err = h.Make()
@@ -256,13 +270,19 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 	} else {
 		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
 	}
-	file, b := a.examineFile(src)
+	file, b, name := a.examineFile(src)
 	all = append(all, examineSandbox(b))
 	dir, err := a.dir()
 	if err != nil {
 		return append(all, append(file, bad("folder", true, err))...)
 	}
-	all = append(append(all, file...), examineProviders(ctx, b, dir)...)
+	all = append(all, file...)
+	d := doctor{bundle: b, dir: dir, home: h.Dir(), start: start}
+	if err := (&control.Begin{Bundle: b, File: name, Dir: dir, Set: src.set}).Confirmed(h); err != nil {
+		all = append(all, bad("confirmation", true, err))
+		d.start = false // it would hand on what nobody has confirmed
+	}
+	all = append(all, d.examineProviders(ctx)...)
 	all = append(all, examineServers(b, dir)...)
 	return append(all, a.examineTelemetry(ctx)...)
 }
@@ -281,29 +301,37 @@ func (a *app) examineTelemetry(ctx context.Context) (all []finding) {
 }
 
 // examineFile checks the compose file and compiles it. The bundle is empty when that fails.
-func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
+func (a *app) examineFile(src *source) (_ []finding, _ *compose.Bundle, name string) {
 	none := &compose.Bundle{}
 	o, err := src.options(a, nil)
 	if err != nil {
-		return []finding{bad("compose file", false, err)}, none
+		return []finding{bad("compose file", false, err)}, none, o.File
 	}
 	o.Stdin = func() ([]byte, error) { return nil, nil }
 	errs, warnings := compose.Check(o)
 	if len(errs) > 0 {
-		return []finding{bad("compose file", true, errs[0])}, none
+		return []finding{bad("compose file", true, errs[0])}, none, o.File
 	}
 	all := []finding{{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, term.Plural(len(warnings), "warning")), Needed: true}}
 	b, err := compose.Compile(o)
 	if err != nil {
-		return append(all, bad("plan", false, err)), none
+		return append(all, bad("plan", false, err)), none, o.File
 	}
-	return all, b
+	return all, b, o.File
+}
+
+// A doctor checks the providers of a compose file.
+type doctor struct {
+	bundle *compose.Bundle
+	dir    string // the project's folder
+	home   string // our own folder, in which no project has settings
+	start  bool   // start programs and ask servers that the file names
 }
 
 // examineProviders checks all providers at the same time, because each check may start a program:
 // first those that the file's agents use, then the other presets.
-func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []finding {
-	specs := slices.Clone(b.Plan.Providers)
+func (d *doctor) examineProviders(ctx context.Context) []finding {
+	specs := slices.Clone(d.bundle.Plan.Providers)
 	used := len(specs)
 	for _, kind := range providerkind.Presets() {
 		if !slices.ContainsFunc(specs, func(s swarm.ProviderSpec) bool { return s.Kind == kind && s.BaseURL == "" }) {
@@ -313,7 +341,7 @@ func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []find
 	all := make([]finding, len(specs))
 	var checks sync.WaitGroup
 	for i, spec := range specs {
-		checks.Go(func() { all[i] = examineProvider(ctx, spec, b, dir, i < used) })
+		checks.Go(func() { all[i] = d.examineProvider(ctx, spec, i < used) })
 	}
 	checks.Wait()
 	return all
@@ -333,9 +361,19 @@ func examineServers(b *compose.Bundle, dir string) (all []finding) {
 	return all
 }
 
-func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string, used bool) finding {
+func (d *doctor) examineProvider(ctx context.Context, spec swarm.ProviderSpec, used bool) finding {
 	what := "provider " + spec.Name
-	p, err := registry.Open(spec, control.ProviderOptions(spec, b.Bodies, dir))
+	dir := d.dir
+	if !d.start {
+		if would := d.effect(spec); would != "" {
+			return finding{What: what, Found: spec.Kind, Unchecked: "not checked: would " + would, Needed: used,
+				Hint: "to check it: swarm doctor --run"}
+		}
+		if providerkind.Of(spec.Kind).Checked == providerkind.Started {
+			dir = d.home // a coding agent obeys the settings of the folder that it is started in
+		}
+	}
+	p, err := registry.Open(spec, control.ProviderOptions(spec, d.bundle.Bodies, dir))
 	if err != nil {
 		return bad(what, used, err)
 	}
@@ -354,4 +392,36 @@ func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bu
 		}
 	}
 	return f
+}
+
+// effect says what a check of a provider would start or ask, if that is for the person to decide: a
+// program that the file names or sets variables for, one in the project's folder, or a server. It
+// names variables and headers, and never their values.
+func (d *doctor) effect(spec swarm.ProviderSpec) string {
+	kind := providerkind.Of(spec.Kind)
+	with := func(what string, values map[string]string) string {
+		if len(values) == 0 {
+			return ""
+		}
+		return ", with the " + what + " " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")
+	}
+	switch kind.Checked {
+	case providerkind.Asked:
+		return "ask " + spec.BaseURL + with("headers", spec.Headers)
+	case providerkind.Started:
+		command := spec.Command
+		if len(command) == 0 {
+			command = []string{kind.Program.Name}
+		}
+		path, err := exec.LookPath(command[0])
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		inside, _ := filepath.Rel(d.dir, path)
+		if len(spec.Command) == 0 && len(spec.Env) == 0 && (err != nil || !filepath.IsLocal(inside)) {
+			return ""
+		}
+		return "start " + strings.Join(command, " ") + " in " + d.dir + with("variables", spec.Env)
+	}
+	return ""
 }

@@ -27,6 +27,9 @@ Nothing is started. Exits with 2 on errors, and with 0 when there are only warni
 			}
 			o.Stdin = nil // a check reads no input
 			errs, warnings := compose.Check(o)
+			if len(errs) == 0 {
+				warnings = append(warnings, a.unconfirmed(&src)...)
+			}
 			if len(errs) > 0 {
 				a.exit = swarm.ExitBadInput
 			}

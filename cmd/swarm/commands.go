@@ -69,6 +69,7 @@ func (a *app) commandTable() []commandRow {
 		{a.configCommand(), everyone},
 		{a.schemaCommand(), everyone},
 		{a.doctorCommand(), everyone},
+		{a.trustCommand(), people},
 		{a.serveCommand(), people},
 		{a.mcpCommand(), everyone}, // it serves the tools of the agent that starts it
 		{a.versionCommand(), everyone},

@@ -154,7 +154,7 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 	if _, err := recordTo(out); err != nil {
 		return err
 	}
-	r, o, err := control.Continue(h, id, rec != nil)
+	r, o, err := control.Continue(h, id, rec != nil, a.asker(h))
 	if err != nil {
 		return err
 	}

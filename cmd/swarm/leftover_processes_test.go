@@ -20,6 +20,7 @@ func newStubbornPlace(t *testing.T) *place {
 	p := &place{T: t, dir: t.TempDir(), env: []string{"ANTHROPIC_API_KEY=nobodys-key"}}
 	p.home = filepath.Join(p.dir, "home")
 	p.check(os.CopyFS(p.dir, os.DirFS(filepath.Join("testdata", "stubborn"))))
+	p.runs(0, "trust") // its program is not the vendor's, and gets the key
 	t.Cleanup(func() {
 		for pid := range p.inside() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

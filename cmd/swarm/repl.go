@@ -266,7 +266,12 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.warn(b.Warnings)
-	if err := control.Preflight(b, o.Dir, a.waiting()); err != nil {
+	h, err := a.home()
+	if err != nil {
+		return session.Team{}, o, err
+	}
+	ready := control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Waiting: a.waiting(), Confirm: a.asker(h)}
+	if err := ready.Ready(h); err != nil {
 		return session.Team{}, o, err
 	}
 	a.printConfinement(&b.Plan)

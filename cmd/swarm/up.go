@@ -192,8 +192,8 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	b.Waiting, b.Parent = a.waiting(), control.FindCaller(h).Parent()
-	if err := b.Ready(); err != nil {
+	b.Waiting, b.Parent, b.Confirm = a.waiting(), control.FindCaller(h).Parent(), a.asker(h)
+	if err := b.Ready(h); err != nil {
 		return err
 	}
 	rec, err := b.Recording()

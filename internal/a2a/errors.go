@@ -38,7 +38,7 @@ func protocolError(ctx context.Context, err error) error {
 		kind = wire.ErrInvalidParams
 	case swarm.Denied:
 		kind = wire.ErrUnauthorized
-	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.RateLimited: // the agents lack something: not the client's fault
+	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.Unconfirmed, swarm.RateLimited: // the agents lack something: not the client's fault
 		kind = wire.ErrServerError
 	}
 	text, details := ours.Text(), map[string]any{"error": ours.Text(), "kind": string(ours.Kind)}

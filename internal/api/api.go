@@ -204,7 +204,7 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case swarm.NotFound:
 		return http.StatusNotFound
-	case swarm.Denied:
+	case swarm.Denied, swarm.Unconfirmed:
 		return http.StatusForbidden
 	case swarm.Stopped, swarm.CutByCancel:
 		return http.StatusServiceUnavailable

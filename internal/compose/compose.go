@@ -64,6 +64,13 @@ func Compile(o Options) (*Bundle, error) {
 	return c.compile(nil, c.choose)
 }
 
+// CompileAll makes a plan of all tasks, whichever pipelines they are in. No run has it: it says what
+// the file can start.
+func CompileAll(o Options) (*Bundle, error) {
+	c := newCompiler(o)
+	return c.compile(nil, c.selectAll)
+}
+
 // compile makes a plan in steps, until one finds an error. If replace is not nil, it replaces the
 // file's tasks by others. Then the file may be missing, and an error that is not about the file
 // does not name it.

@@ -15,11 +15,13 @@ import (
 type Begin struct {
 	Bundle      *compose.Bundle
 	File, Dir   string
+	Set         []string // what the command line changes in the file
 	Args        []string
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
 	Origin      *swarm.Origin  // the message of another program that begins it
 	Parent      *swarm.TurnRef // the turn in which an agent begins it; nil = a person does
+	Confirm     Asker          // asks the person at the terminal; nil = there is none
 	Waiting     ProgressReport // reports slow preflight checks
 	firstEvents []swarm.Event  // events after its plan: a goal, or the events carried over from another run
 	recording   *recording.Recording
@@ -32,14 +34,32 @@ func BeginRetry(r *run.RetryPlan, args []string) *Begin {
 		Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
-// Ready reports whether the run can begin: its agents pass the preflight check, or its recording
-// can be read.
-func (b *Begin) Ready() error {
-	if b.Replay == "" {
-		return Preflight(b.Bundle, b.Dir, b.Waiting)
+// Ready reports whether the run can begin: a person has confirmed what its file does and its agents
+// pass the preflight check, or its recording can be read. The preflight check comes second, because
+// it starts programs and sends keys.
+func (b *Begin) Ready(h *statedir.Home) error {
+	if b.Replay != "" {
+		_, err := b.Recording()
+		return err
 	}
-	_, err := b.Recording()
-	return err
+	if err := b.Confirmed(h); err != nil {
+		return err
+	}
+	return preflight(b.Bundle, b.Dir, b.Waiting)
+}
+
+// Confirmed reports whether a person has confirmed what the run's file does. The person is asked, if
+// there is one.
+func (b *Begin) Confirmed(h *statedir.Home) error {
+	return b.fileUse().confirm(h, b.Confirm)
+}
+
+func (b *Begin) fileUse() *fileUse {
+	u := &fileUse{plan: &b.Bundle.Plan, places: b.Bundle.Places, dir: b.Dir, file: b.File, set: b.Set}
+	if b.From == "" { // a retry has the plan of the run before
+		u.reads = append([]string{b.File}, b.Bundle.Sources...)
+	}
+	return u
 }
 
 // Recording returns the recording that the run replays; nil = its agents are reached.
@@ -58,8 +78,8 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 }
 
 // Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no
-// other run takes one.
-func Continue(h *statedir.Home, id swarm.RunID, recorded bool) (*run.Run, run.Options, error) {
+// other run takes one. What a person has not confirmed is asked again.
+func Continue(h *statedir.Home, id swarm.RunID, recorded bool, ask Asker) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
 	r, err := run.Open(h, id)
 	if err != nil {
@@ -74,7 +94,14 @@ func Continue(h *statedir.Home, id swarm.RunID, recorded bool) (*run.Run, run.Op
 		err = swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
 	case recorded && !replay:
 		err = swarm.Errorf(swarm.BadInput, "the run %s is no replay: its agents were reached", id).WithHint("leave out --replay: swarm resume %s", id)
-	default:
+	case !replay && !cancelled:
+		var p *swarm.Plan
+		if p, err = r.Plan(); err == nil {
+			start := r.Began()
+			err = (&fileUse{plan: p, dir: start.Dir, file: start.File}).confirm(h, ask)
+		}
+	}
+	if err == nil {
 		return r, o, nil
 	}
 	_ = r.Close() // nothing was written

@@ -33,7 +33,7 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := b.Ready(); err != nil {
+	if err := b.Ready(d.Control.Home); err != nil {
 		return "", err
 	}
 	if err := d.enter(); err != nil {
@@ -50,7 +50,7 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 
 // Resume drives a run that has no owner. When it returns, this process owns the run.
 func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
-	r, o, err := Continue(d.Control.Home, id, false)
+	r, o, err := Continue(d.Control.Home, id, false, nil)
 	if err != nil {
 		return err
 	}

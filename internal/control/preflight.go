@@ -15,9 +15,9 @@ import (
 	"swarm/internal/tool"
 )
 
-// Preflight checks before a run starts whether the agents of a plan can be reached and can work as
+// preflight checks before a run starts whether the agents of a plan can be reached and can work as
 // the plan asks. waiting reports the checks that take long.
-func Preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
+func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 	for _, a := range b.Plan.Agents {
 		if a.Root == "" {
 			continue

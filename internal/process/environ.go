@@ -58,6 +58,9 @@ var vendors = []string{
 	"TOGETHER", "TOGETHER_AI", "VERTEX", "VOYAGE", "WATSONX", "XAI", "ZAI", "ZHIPU", "ZHIPUAI",
 }
 
+// bedrock is a variable whose name has the vendor at its end.
+const bedrock = "AWS_BEARER_TOKEN_BEDROCK"
+
 // keyEndings are the words that follow a vendor's name in the name of a key.
 var keyEndings = []string{
 	"API_KEY", "API_TOKEN", "AUTH_TOKEN", "ACCESS_TOKEN", "OAUTH_TOKEN", "CODE_OAUTH_TOKEN", "ADMIN_KEY",
@@ -67,10 +70,16 @@ var keyEndings = []string{
 // IsProviderKey reports whether a variable of this name holds a vendor's key: OPENAI_API_KEY, and
 // OPENAI_API_KEY_2, MY_OPENAI_API_KEY or OPENAI_KEY_PERSONAL, but not OPENAI_API_KEY_FILE. A program
 // gets such a variable only when its provider, agent or task names it.
-func IsProviderKey(name string) bool {
+func IsProviderKey(name string) bool { return KeyVendor(name) != "" }
+
+// KeyVendor returns the vendor whose key a variable of this name holds, or "".
+func KeyVendor(name string) string {
 	name = strings.ToUpper(name)
-	if strings.Contains(name, "AWS_BEARER_TOKEN_BEDROCK") {
-		return secret.LooksSecret(name)
+	if !secret.LooksSecret(name) {
+		return ""
+	}
+	if strings.Contains(name, bedrock) {
+		return bedrock
 	}
 	words := strings.Split(name, "_")
 	for i, word := range words {
@@ -86,11 +95,32 @@ func IsProviderKey(name string) bool {
 			}
 			rest := strings.Join(words[i+n:], "_") + "_"
 			if slices.ContainsFunc(keyEndings, func(end string) bool { return strings.HasPrefix(rest, end+"_") }) {
-				return secret.LooksSecret(name)
+				return vendor
 			}
 		}
 	}
-	return false
+	return ""
+}
+
+// services begin the names of variables that hold the keys of services other than models.
+var services = []string{
+	"ATLASSIAN", "AUTH0", "AWS", "AZURE", "BITBUCKET", "CLOUDFLARE", "DATABASE", "DATADOG", "DD", "DIGITALOCEAN", "DISCORD",
+	"DOCKER", "FIGMA", "GCP", "GH", "GITHUB", "GITLAB", "HEROKU", "JIRA", "LINEAR", "MONGODB", "MYSQL", "NETLIFY", "NEW",
+	"NODE", "NOTION", "NPM", "OKTA", "OTEL", "PGPASSWORD", "POSTGRES", "PYPI", "REDIS", "SENDGRID", "SENTRY", "SLACK", "STRIPE",
+	"SUPABASE", "TELEGRAM", "TWILIO", "TWINE", "VAULT", "VERCEL",
+}
+
+// IsKnownKey reports whether a variable of this name holds a key that its owner has for one purpose:
+// a vendor's, or a well-known service's. A file that has such a key sent elsewhere needs a person's
+// confirmation. A name such as MY_PROXY_KEY is not known: nobody has set it by chance.
+func IsKnownKey(name string) bool {
+	if IsProviderKey(name) {
+		return true
+	}
+	name = strings.ToUpper(name)
+	first, _, _ := strings.Cut(name, "_")
+	address := slices.ContainsFunc([]string{"_URL", "_URI", "_DSN"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.Contains(services, first) && (address || secret.LooksSecret(name))
 }
 
 // An Environment is the part of the environment that all programs of one provider, or one MCP

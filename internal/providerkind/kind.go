@@ -31,6 +31,7 @@ type Kind struct {
 	Sessions   bool      // a later turn can continue an earlier one
 	Files      Files     // how they change files
 	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
+	Checked    Checked   // what a check of whether they can be reached does
 	Confined   Confined  // what keeps their programs from doing what they like
 	Login      Login     // what their programs need of the home folder, in a sandbox too
 
@@ -94,6 +95,16 @@ const (
 	ByTools                // only with the tools that its `tools` list
 	ByProgram              // by itself, in turns that may be thousands and quick: recorded in teams only
 	ByAgent                // by itself, in turns that are long: always recorded
+)
+
+// Checked says what a check does to find out whether agents can be reached.
+type Checked int
+
+// What a check does.
+const (
+	Looked  Checked = iota // it looks at PATH and the environment
+	Started                // it starts the program
+	Asked                  // it asks the server
 )
 
 // Model says what decides on a turn's model.

@@ -78,7 +78,7 @@ var table = []*Kind{
 	},
 	{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: true, Files: ByAgent,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "changes files in its folders, and refuses itself whatever else it would ask for; it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
@@ -97,7 +97,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Codex, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: true, Files: ByAgent,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "is held by its own sandbox, workspace-write",
 			Planning: "is held to docs/ by its own sandbox",
@@ -109,7 +109,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Gemini, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "asks before it writes or runs anything, and is answered by the phase",
@@ -126,7 +126,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Opencode, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `read, edit, "bash(go test*)"`, Sessions: true, Files: ByAgent,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `read, edit, "bash(go test*)"`, Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "has no sandbox: it does what its own settings do not forbid",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow some paths stay in force",
@@ -144,7 +144,7 @@ var table = []*Kind{
 			Example: "[gemini, --acp]",
 			About:   "which program speaks the Agent Client Protocol",
 		},
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "is held by nothing but what it asks for by itself",
 			Planning: "is answered by the phase when it asks, and is held by nothing else",
@@ -162,7 +162,7 @@ var table = []*Kind{
 			keyEnv:    "leave it out; for a key write headers: {Authorization: Bearer $NAME}",
 			keyModels: "leave it out: the agent's owner chooses its model",
 		},
-		Tools: NoTools, Sessions: true, Files: NoFiles,
+		Tools: NoTools, Sessions: true, Files: NoFiles, Checked: Asked,
 	},
 	{
 		Name: Anthropic, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,

@@ -146,7 +146,7 @@ func (r *Run) own(ctx context.Context) (err error) {
 
 // Take makes this process the owner before the run is driven, so that its plan can grow.
 func (r *Run) Take(ctx context.Context) error {
-	p, err := r.plan()
+	p, err := r.Plan()
 	if err != nil {
 		return err
 	}
@@ -320,6 +320,7 @@ type driver struct {
 	servers    *tool.Servers // MCP servers; nil in a replay
 	streams    *streams
 	guard      permission.Guard    // files that this run executes or obeys
+	obeyed     *snapshot.Contents  // their contents
 	phase      swarm.Phase         // of a team; "" = none
 	notifier   *swarm.ProviderSpec // how people are notified; nil = not at all
 }
@@ -330,7 +331,7 @@ type driver struct {
 // The order matters: orphaned processes end before RunOwned is appended, because the loop starts
 // turns after it.
 func (d *driver) prepare(ctx context.Context) error {
-	p, err := d.plan()
+	p, err := d.Plan()
 	if err != nil {
 		return err
 	}
@@ -350,6 +351,8 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
+		d.obeyed = snapshot.NewContents(d.guard.Paths)
+		d.runner.Obeyed = d.watchObeyed
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
@@ -385,7 +388,8 @@ func (d *driver) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (r *Run) plan() (*swarm.Plan, error) {
+// Plan returns the plan that the run began with.
+func (r *Run) Plan() (*swarm.Plan, error) {
 	p, ok, err := swarm.FindBody[swarm.Plan](r.log, planKey)
 	if err == nil && !ok {
 		err = swarm.Errorf(swarm.Storage, "the log has no plan")

@@ -38,6 +38,7 @@ type Runner struct {
 	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error) // other tools for models; nil = none
 	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program reaches the tools of AgentAPI; nil = nowhere
 	Trace       func(turn swarm.TurnID) string                           // the trace parent for a turn's programs; nil = no tracing
+	Obeyed      func(turn swarm.TurnID, agent string) (ended func())     // notes changes of files that swarm obeys; nil = not at all
 	Snapshots   Snapshotter                                              // finds what turns change; nil = changes are not recorded
 
 	// mu guards all fields below except control, which has a mutex of its own.
@@ -137,12 +138,22 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	if end != nil {
 		return *end, nil
 	}
+	ended := r.watchObeyed(w)
 	reply, verdicts, err := r.perform(ctx, w)
+	ended()
 	if stop := stopCause(ctx, err); stop != nil {
 		return flow.Result{}, stop
 	}
 	changed := r.compare(ctx, w)
 	return r.conclude(ctx, loop, w, reply, verdicts, changed, r.checkPhase(w, err))
+}
+
+// watchObeyed watches the files that swarm obeys while a turn runs that may change files.
+func (r *Runner) watchObeyed(w *work) (ended func()) {
+	if r.Obeyed == nil || w.writing() == writesNothing {
+		return func() {}
+	}
+	return r.Obeyed(w.turn, w.c.Agent)
 }
 
 // stopCause returns why this process must stop, if err has such a cause. Then err says nothing
