@@ -3,7 +3,7 @@ package compose
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode"
@@ -279,8 +279,12 @@ func (c *compiler) resolveTask(t *task) {
 		}
 	}
 	if m := v.Expect.Matches; m.given() {
-		if _, err := regexp.Compile(m.value); err != nil {
+		switch tree, err := syntax.Parse(m.value, syntax.Perl); {
+		case err != nil:
 			c.fail(m.node, "matches is not a regular expression: %v", err).WithHint("write one in the syntax of RE2")
+		case regexpSize(tree) > maxRegexp:
+			c.fail(m.node, "matches is too large: with its repetitions written out it has more than %d parts", maxRegexp).
+				WithHint("use smaller numbers in {}, or check the output by a command")
 		}
 	}
 	if f := v.Expect.File; f.given() && !filepath.IsLocal(f.value) {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -42,7 +41,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	}
 	from, to := io.Pipe()
 	life, kill := context.WithCancel(context.Background())
-	lines := &messages{to: to}
+	lines := &messages{to: to, link: l}
 	p, err := process.Job{
 		Path: path, Argv: s.Command, Dir: s.o.Dir, Env: env, Talk: true, Grace: s.o.Grace, Run: mark.Run, Turn: mark.Turn,
 		Stdout: func(piece string) {
@@ -95,11 +94,10 @@ func (i input) Close() error {
 // these are dropped.
 type messages struct {
 	to   *io.PipeWriter
-	mu   sync.Mutex // guards over
-	in   bool       // inside a line
-	drop bool       // the line is not a message
-	size int        // of the line
-	over bool       // a message was too large
+	link *link
+	in   bool // inside a line
+	drop bool // the line is not a message
+	size int  // of the line
 }
 
 // forward forwards messages. It returns false if a message is too large, or the reader is gone.
@@ -113,10 +111,8 @@ func (m *messages) forward(piece string) bool {
 			}
 			m.in, m.size, m.drop = true, 0, line[0] != '{' && line[0] != '['
 		}
-		if m.size += len(line); m.size > maxMessage && !m.drop {
-			m.mu.Lock()
-			m.over = true
-			m.mu.Unlock()
+		if m.size += len(line); !m.drop && m.size > m.link.limit() {
+			m.link.over.Store(int64(m.link.limit()))
 			return false
 		}
 		if !m.drop {
@@ -135,10 +131,8 @@ func (m *messages) forward(piece string) bool {
 
 // exitReason describes why a server has ended.
 func (m *messages) exitReason(status syscall.WaitStatus, lost error, stderr []byte) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.over {
-		return fmt.Sprintf("it said more than %d MB at once", maxMessage>>20)
+	if why := m.link.tooLarge(); why != "" {
+		return why
 	}
 	how := fmt.Sprintf("exit status %d", status.ExitStatus())
 	switch {
@@ -162,9 +156,9 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	b := &bounded{next: transport, header: header}
+	b := &bounded{next: transport, header: header, link: l}
 	l.end = transport.CloseIdleConnections
-	l.why = b.problem
+	l.why = l.tooLarge
 	client := &http.Client{Transport: b, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if r.URL.Host != u.Host || r.URL.Scheme != u.Scheme || len(via) > maxRedirects {
 			return errors.New("it leads to another server")
@@ -190,8 +184,7 @@ func (s *server) header() (http.Header, error) {
 type bounded struct {
 	next   http.RoundTripper
 	header http.Header
-	mu     sync.Mutex
-	over   bool
+	link   *link
 }
 
 // RoundTrip adds the configured headers and limits the answer's body.
@@ -203,39 +196,28 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(r)
 	if err == nil {
 		stream := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
-		response.Body = &boundedBody{ReadCloser: response.Body, left: maxMessage, stream: stream, of: b}
+		response.Body = &boundedBody{ReadCloser: response.Body, left: b.link.limit(), stream: stream, link: b.link}
 	}
 	return response, err
-}
-
-func (b *bounded) problem() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.over {
-		return fmt.Sprintf("it said more than %d MB at once", maxMessage>>20)
-	}
-	return ""
 }
 
 type boundedBody struct {
 	io.ReadCloser
 	left   int
 	stream bool
-	of     *bounded
+	link   *link
 }
 
 // Read starts the limit anew after each event of a stream, which a blank line ends.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		b.of.mu.Lock()
-		b.of.over = true
-		b.of.mu.Unlock()
+		b.link.over.Store(int64(b.link.limit()))
 		return 0, errors.New("too much at once")
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	if at := bytes.LastIndex(p[:n], []byte("\n\n")); at >= 0 && b.stream {
-		b.left = maxMessage - (n - at)
+		b.left = b.link.limit() - (n - at)
 	}
 	return n, err
 }

@@ -33,6 +33,8 @@ func serve(how string) int {
 		select {}
 	case "deaf":
 		return serveDeaf()
+	case "endless":
+		return serveEndless()
 	case "chatty":
 		fmt.Println("Server listening on stdio!")
 		fmt.Println()
@@ -59,6 +61,30 @@ func serveDeaf() int {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"take","inputSchema":{"type":"object"}}]}}`+"\n", r.ID)
 			select {}
 		}
+	}
+	return 0
+}
+
+// serveEndless initializes, and then lists 100,000 tools in one message.
+func serveEndless() int {
+	in, out := bufio.NewScanner(os.Stdin), bufio.NewWriter(os.Stdout)
+	for in.Scan() {
+		var r struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_ = json.Unmarshal(in.Bytes(), &r)
+		switch r.Method {
+		case "initialize":
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"endless","version":"1"}}}`+"\n", r.ID)
+		case "tools/list":
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[`, r.ID)
+			for i := range 100_000 {
+				fmt.Fprintf(out, `{"name":"tool-%d","description":"Does much.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},`, i)
+			}
+			fmt.Fprintln(out, `{"name":"last","inputSchema":{"type":"object"}}]}}`)
+		}
+		out.Flush()
 	}
 	return 0
 }

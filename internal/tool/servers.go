@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,7 +25,8 @@ import (
 const (
 	callTime    = 5 * time.Minute // for one call
 	stuckTime   = time.Second     // for a cancelled request to be read, before the server counts as stuck
-	maxMessage  = 16 << 20        // bytes of one message
+	maxMessage  = 16 << 20        // bytes of one message while a tool is called
+	maxList     = 2 << 20         // of any other message: decoding a list takes forty times its bytes
 	maxResult   = 256 << 10       // bytes of a result for an agent; the middle is left out
 	maxPages    = 200             // of a list of tools
 	maxTools    = 10_000          // in all pages
@@ -104,6 +106,8 @@ type link struct {
 	why              func() string        // why the server is gone; "" = unknown, or it runs
 	gone             chan struct{}        // closed when the connection is
 	announcesChanges bool                 // the server announces changes of its tools
+	calls            atomic.Int32         // calls of tools under way
+	over             atomic.Int64         // the limit that a message went over; 0 = none did
 	tools            map[string]*mcp.Tool // cache by name; nil = not listed yet, or changed
 	order            []string             // names in the server's order
 	mu               sync.Mutex
@@ -319,6 +323,22 @@ func (l *link) forgotten(err error) bool {
 	return true
 }
 
+// limit returns how large a message may be now. Only the result of a tool may be large.
+func (l *link) limit() int {
+	if l.calls.Load() > 0 {
+		return maxMessage
+	}
+	return maxList
+}
+
+// tooLarge describes the message that went over the limit, or returns "".
+func (l *link) tooLarge() string {
+	if over := l.over.Load(); over > 0 {
+		return fmt.Sprintf("it said more than %d MB at once", over>>20)
+	}
+	return ""
+}
+
 // call returns when ctx ends, even if the library's call does not. The library may block while it
 // writes to a server that does not read.
 func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
@@ -327,8 +347,10 @@ func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallT
 		err    error
 	}
 	done := make(chan answer, 1)
+	l.calls.Add(1)
 	go func() {
 		result, err := l.session.CallTool(ctx, params)
+		l.calls.Add(-1)
 		done <- answer{result, err}
 	}()
 	select {

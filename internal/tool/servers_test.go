@@ -327,6 +327,14 @@ func TestServerThatSaysTooMuch(t *testing.T) {
 	}
 }
 
+// TestServerThatListsTooMuch: a list of 100,000 tools is not decoded, which would take 700 MB.
+func TestServerThatListsTooMuch(t *testing.T) {
+	d := withServer(t, "endless", "s")
+	if _, _, err := d.box.remotes(t.Context()); err == nil || !strings.Contains(err.Error(), "it said more than 2 MB at once") {
+		t.Error(err)
+	}
+}
+
 // sayingMuch answers calls of the tool huge with 50 MB.
 func sayingMuch(h http.Handler, kind string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
