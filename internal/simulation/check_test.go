@@ -63,8 +63,9 @@ func each[T any](w *world, kind swarm.EventKind, f func(*swarm.Event, T)) {
 	}
 }
 
-// checkCalls: an agent is called after its turn's start is on disk, never after the turn's end, not
-// twice at once by one process, and not by more turns at once than the plan allows.
+// checkCalls: an agent is called after its turn's start is on disk, never after the turn's end, always
+// with the same prompt, not twice at once by one process, and not by more turns at once than the plan
+// allows.
 func (w *world) checkCalls() {
 	starts, ends := map[swarm.TurnID][]time.Time{}, map[swarm.TurnID]time.Time{}
 	each(w, swarm.TurnStarted, func(e *swarm.Event, s swarm.TurnStart) { starts[e.Turn] = append(starts[e.Turn], e.Time) })
@@ -80,6 +81,9 @@ func (w *world) checkCalls() {
 	made := map[swarm.TurnID]int{}
 	for i, c := range w.calls {
 		n := made[c.turn]
+		if first := w.calls[slices.IndexFunc(w.calls, func(d *call) bool { return d.turn == c.turn })]; !strings.HasPrefix(c.prompt, first.prompt) {
+			w.fail("call %d of %s has another prompt than the first:\n%s\nand\n%s", n+1, c.turn, c.prompt, first.prompt)
+		}
 		made[c.turn]++
 		if n >= len(starts[c.turn]) || starts[c.turn][n].After(c.began) {
 			w.fail("call %d of %s has no start on disk before it", n+1, c.turn)
@@ -349,10 +353,11 @@ func (w *world) checkReplay() {
 	}
 }
 
-// tell returns what happened in a run until it ended, without owners, of which a replay has another one.
+// tell returns what happened in a run until it ended. Owners are left out, because a replay has another
+// one, and so are the facts that a pause goes on, of which a replay tells one less after a takeover.
 func tell(events []swarm.Event) (lines []string) {
 	for _, e := range events {
-		if e.Kind != swarm.RunOwned {
+		if e.Kind != swarm.RunOwned && e.Kind != swarm.RunPausing && e.Kind != swarm.RunPaused {
 			lines = append(lines, fmt.Sprint(e.Kind, " ", e.Agent, " ", e.Task, " ", e.Turn))
 		}
 		if e.Kind == swarm.RunEnded {
