@@ -103,6 +103,23 @@ var all = []mutant{
 		`a, b = max(0, a), max(0, b)`, `_ = b`,
 		".", "^TestUsageNeverShrinks$", quick},
 
+	{"a takeover knows that a turn may have begun", "internal/engine/local/local.go",
+		`c.Again = c.Fence > 1 && x.given <= x.loaded`, `c.Again = false`,
+		"internal/simulation", "^TestSeeds$", slow},
+	{"an end that the log has is not waited for", "internal/engine/local/local.go",
+		`x.ended[s.Result.ID] = s.Result`, `_ = s.Result`,
+		"internal/simulation", "^TestSeeds$", slow},
+	{"an agent of a pipeline has one turn at a time", "internal/plan/schedule.go",
+		`n.agent = limiterOf(s.agents, n.task.Agent, 1)`, `n.agent = limiterOf(s.agents, n.task.Agent, 2)`,
+		"internal/simulation", "^TestSeeds$", slow},
+	{"no more turns run at once than the plan allows", "internal/plan/steps.go",
+		`for !s.paused && (s.limit == 0 || s.running < s.limit) {`, `for !s.paused {`,
+		"internal/simulation", "^TestSeeds$", slow},
+	{"mail that is given beside a tool's answer is given once", "internal/agentapi/urgent_mail.go",
+		`h.show(ctx, items)
+	return text, nil`, `return text, nil`,
+		"internal/simulation", "^TestSeeds$", slow},
+
 	// Mail and approvals.
 	{"an agent writes along edges only", "internal/mail/rules.go",
 		`return r.Edge(from, to)`, `return true`,
