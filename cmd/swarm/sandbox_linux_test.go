@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarm/internal/npmtest"
 )
 
 // A camp is where the climber starts: a home folder with secrets, a workspace, and what lies outside.
@@ -32,15 +34,16 @@ type camp struct {
 
 const mark = "canary8d1c"
 
-// needBwrap skips a test where bubblewrap does not work.
-func needBwrap(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped: it starts sandboxes, and -short does not")
-	}
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("skipped: not installed: bubblewrap (make test installs it)")
-	}
+// TestSandboxScripts runs scripts in which agents are confined.
+func TestSandboxScripts(t *testing.T) { runScripts(t, "sandbox", pathWithBwrap(t, os.Getenv("PATH"))) }
+
+// TestRealSandboxScripts runs scripts in which a real coding agent is confined, where it is installed.
+func TestRealSandboxScripts(t *testing.T) {
+	runScripts(t, "real-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Claude, "claude")))
+}
+
+func pathWithBwrap(t *testing.T, path string) string {
+	return filepath.Dir(npmtest.Bubblewrap(t)) + string(filepath.ListSeparator) + path
 }
 
 // otherUser is a user without rights.
@@ -54,7 +57,7 @@ func users() map[string]int {
 	return map[string]int{"root": 0, "nobody": otherUser}
 }
 
-func newCamp(t *testing.T, uid int) *camp {
+func newCamp(t *testing.T, uid int, bwrap string) *camp {
 	t.Helper()
 	// Not below /tmp: what lies there is hidden for another reason.
 	dir, err := os.MkdirTemp("/var/lib", "swarm-test-")
@@ -77,8 +80,8 @@ func newCamp(t *testing.T, uid int) *camp {
 	c.must(os.Mkdir(dir+"/bin", 0o755))
 	self, err := os.Executable()
 	c.must(err)
-	for _, name := range []string{"swarm", "climber"} {
-		c.must(copyProgram(self, filepath.Join(dir, "bin", name)))
+	for name, from := range map[string]string{"swarm": self, "climber": self, "bwrap": bwrap} {
+		c.must(copyProgram(from, filepath.Join(dir, "bin", name)))
 	}
 	c.must(os.Chmod(dir, 0o755))
 	c.must(filepath.Walk(c.home, func(path string, _ os.FileInfo, err error) error {
@@ -280,10 +283,10 @@ func (c *camp) traces() (left []string) {
 }
 
 func TestNobodyClimbsOutOfASandbox(t *testing.T) {
-	needBwrap(t)
+	bwrap := npmtest.Bubblewrap(t)
 	for name, uid := range users() {
 		t.Run(name, func(t *testing.T) {
-			c := newCamp(t, uid)
+			c := newCamp(t, uid, bwrap)
 			c.open()
 			if uid != 0 { // as root the climber must never be free, whatever it tries
 				t.Run("without a sandbox", func(t *testing.T) {

@@ -49,6 +49,23 @@ func Path(t testing.TB, spec, program string) string {
 	return file
 }
 
+// Bubblewrap is the program with which sandboxes are tested: the one that scripts/sandbox.sh unpacks, or the system's.
+func Bubblewrap(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it starts sandboxes, and -short does not")
+	}
+	file := filepath.Join(cache(), "bubblewrap", "usr", "bin", "bwrap")
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	file, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip("skipped: not installed: bubblewrap (make test unpacks it)")
+	}
+	return file
+}
+
 // notShort skips a test: these programs take seconds to start.
 func notShort(t testing.TB) {
 	t.Helper()
