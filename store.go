@@ -90,16 +90,57 @@ type RunSummary struct {
 	PID     int       `json:"pid,omitempty"`     // the process that drives it, or drove it last
 	Origin  *Origin   `json:"asked,omitempty"`   // the message of another program that began the run
 	Problem string    `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
+	Damaged bool      `json:"damaged,omitempty"` // the problem is that the log is damaged
 }
 
 // Begun reports whether the log of the summary has a first event. The process that makes a run may
 // not have written it yet, or may have crashed before it could.
 func (s RunSummary) Begun() bool { return s.Status != "" || s.Problem != "" }
 
+// A Recoverer is a store that can check a log whole, and save what is intact of a damaged one.
+type Recoverer interface {
+	// Check reads all of a log and reports what is damaged. It changes nothing. It calls progress
+	// often, if that is not nil.
+	Check(ctx context.Context, run RunID, progress func(part string, done, total int64)) (LogCheck, error)
+	// Recover puts a new log in the place of a damaged one. The new log has the events before the
+	// first one that is damaged or missing, and all intact texts. The damaged files are kept under
+	// other names.
+	Recover(ctx context.Context, run RunID) (LogRecovery, error)
+}
+
+// A LogCheck is what the check of a log has found.
+type LogCheck struct {
+	Run     RunID     `json:"run"`
+	File    string    `json:"file"`
+	Damaged bool      `json:"damaged"`
+	Intact  int64     `json:"intact"` // the last event before the first one that is damaged or missing
+	Parts   []LogPart `json:"parts"`
+}
+
+// A LogPart is one part of a checked log.
+type LogPart struct {
+	Part    string `json:"part"`
+	Checked int64  `json:"checked"` // how many were checked: pages, frames, events or texts
+	Damaged int64  `json:"damaged"` // how many of them are damaged
+	Note    string `json:"note,omitempty"`
+}
+
+// A LogRecovery is what a recovery has saved, and what is lost.
+type LogRecovery struct {
+	Run        RunID    `json:"run"`
+	Events     int64    `json:"events"`         // saved
+	LostEvents int64    `json:"lost_events"`    // known to be lost
+	Texts      int64    `json:"texts"`          // saved
+	LostTexts  int64    `json:"lost_texts"`     // found damaged
+	Turns      []TurnID `json:"lost_turns"`     // turns whose lost events could still be read in part
+	Kept       []string `json:"kept,omitempty"` // the damaged files, under their new names
+}
+
 // RemoveOptions say how to remove a run.
 type RemoveOptions struct {
-	Fence  int64 // the run's fence when the caller decided; [AnyFence] = unknown, as in a damaged log
-	DryRun bool  // count, but delete nothing
+	Fence   int64 // the run's fence when the caller decided; [AnyFence] = unknown, as in a damaged log
+	DryRun  bool  // count, but delete nothing
+	Damaged bool  // also delete the damaged files that a recovery has kept
 }
 
 // AnyFence removes a run whatever its fence.

@@ -60,6 +60,7 @@ func (a *app) commandTable() []commandRow {
 		{a.waitCommand(), everyone},
 		{a.diffCommand(), everyone},
 		{a.recordCommand(), everyone},
+		{a.dbCommand(), people},
 		{a.pruneCommand(), ownRuns},
 
 		{a.checkCommand(), everyone},

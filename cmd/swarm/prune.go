@@ -18,7 +18,9 @@ func (a *app) pruneCommand() *cobra.Command {
 		Short: "Delete old runs",
 		Long: `Delete runs that ended or were interrupted longer ago than --older-than, with their logs, outputs,
 streams and recorded trees. Without -g, delete only runs of this folder. A run that a process drives
-is never deleted. Inside an agent's turn, only runs that the turn began are deleted.
+is never deleted. Inside an agent's turn, only runs that the turn began are deleted. A run whose log
+is damaged is deleted only with --damaged, and so are the damaged files that swarm db recover has
+kept.
 
 With --outputs, delete only the copies of outputs in the state folder. The runs and their logs stay.`,
 		Example: "  swarm prune --dry-run\n  swarm prune --older-than 2w -g\n  swarm prune --outputs --older-than 0",
@@ -34,6 +36,7 @@ With --outputs, delete only the copies of outputs in the state folder. The runs 
 	f := cmd.Flags()
 	f.StringVar(&age, "older-than", "7d", "the minimum `age` of the run's end, as in 12h, 7d or 2w; 0 for all ended runs")
 	f.BoolVar(&opt.OutputsOnly, "outputs", false, "delete only the copies of outputs")
+	f.BoolVar(&opt.Damaged, "damaged", false, "also delete damaged runs, and files that recoveries have kept")
 	f.BoolVar(&opt.DryRun, "dry-run", false, "only list what would be deleted")
 	return cmd
 }

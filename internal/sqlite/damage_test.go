@@ -194,6 +194,89 @@ func damageAll(t *testing.T, path, side string, batches, times int, damagers []d
 	}
 }
 
+// A recovered log has all events before the damage, all intact texts, and can be continued.
+func TestDamageIsRecovered(t *testing.T) {
+	const batches = 40
+	times := 8
+	if long() {
+		times = 200
+	}
+	for _, side := range []string{"", "-wal"} {
+		s := newStore(t)
+		l, err := Create(filepath.Join(s.dir, "r.db"))
+		must(t, err)
+		defer l.Close()
+		writeStory(t, l, batches)
+		must(t, l.settle())
+		if side == "" {
+			must(t, l.Close())
+		}
+		total, whole := int64(0), 0
+		for i := range times {
+			store := newStore(t)
+			path := filepath.Join(store.dir, "r.db")
+			for _, end := range []string{"", "-wal", ".lock"} {
+				if err := copyFile(filepath.Join(s.dir, "r.db")+end, path+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
+			b, err := os.ReadFile(path + side)
+			must(t, err)
+			bad := flip(slices.Clone(b), rand.New(rand.NewPCG(uint64(i), 2)))
+			must(t, os.WriteFile(path+side, bad, 0o600))
+			check, err := store.Check(t.Context(), "r", nil)
+			must(t, err)
+			if !check.Damaged {
+				l, err := OpenReadOnly(path) // The bit is of no use: room, or a page's free space in an old frame.
+				must(t, err)
+				_, err = readStory(l, batches)
+				must(t, errors.Join(err, l.Close()))
+				continue
+			}
+			got, err := store.Recover(t.Context(), "r")
+			if errors.Is(err, swarm.ErrDamaged) && got.Events == 0 {
+				t.Logf("%s %d: nothing can be saved: %v", side, i, err)
+				continue
+			}
+			must(t, err)
+			total += got.Events
+			whole++
+			if check, err := store.Check(t.Context(), "r", nil); err != nil || check.Damaged || check.Intact != got.Events {
+				t.Errorf("%s %d: the recovered log: %+v, %v", side, i, check, err)
+			}
+			r, err := Open(path)
+			must(t, err)
+			n := int64(0)
+			must(t, r.Scan(0, func(e *swarm.Event) error {
+				if n++; e.Key != keyOf(int(n-1)/4, int(n-1)%4) {
+					t.Errorf("%s %d: event %d has the key %s", side, i, n, e.Key)
+				}
+				return nil
+			}))
+			if seqs, err := r.Append(t.Context(), small(1000)); err != nil || seqs[0] != got.Events+1 || n != got.Events {
+				t.Errorf("%s %d: the next event is %v, %v, after %d of %d", side, i, seqs, err, n, got.Events)
+			}
+			if _, err := r.Own(t.Context(), "1", 1e9); err != nil {
+				t.Errorf("%s %d: it cannot be owned: %v", side, i, err)
+			}
+			must(t, r.Close())
+			kept := 0
+			for _, name := range got.Kept {
+				if b, err := os.ReadFile(name); err == nil && string(b) == string(bad) {
+					kept++
+				}
+			}
+			if kept != 1 {
+				t.Errorf("%s %d: the damaged file is not among %v", side, i, got.Kept)
+			}
+			if _, err := store.Recover(t.Context(), "r"); swarm.KindOf(err) != swarm.BadInput {
+				t.Errorf("%s %d: a whole log is recovered: %v", side, i, err)
+			}
+		}
+		t.Logf("%q: %d recovered logs of %d have %d of %d events", side, whole, times, total, whole*4*batches)
+	}
+}
+
 // sameButFold reports whether only the fold is missing: then its reader makes it again.
 func sameButFold(got, want []string) bool {
 	return len(got) == len(want)-1 && slices.Equal(got, want[:len(got)])

@@ -20,18 +20,10 @@ func OpenReadOnly(path string) (*Log, error) {
 	if err == nil {
 		err = inspect(path)
 	}
-	if err == nil {
-		l.r, err = connectReader(path, 0)
-	}
-	switch {
-	case !sealed(err):
-	case pending(path): // SQLite needs a file beside the log to read the pending events.
-		l.r, l.scrap, err = connectCopy(path)
-	default:
-		l.r, err = connectReader(immutable(path), lib.SQLITE_OPEN_URI)
+	if err == nil || sealed(err) {
+		l.r, l.scrap, err = connectAnywhere(path)
 	}
 	if err == nil {
-		l.r.path = path
 		if err = l.r.checkEnd(mark); err != nil {
 			err = errors.Join(err, l.closeReader())
 		}
@@ -42,6 +34,23 @@ func OpenReadOnly(path string) (*Log, error) {
 	return l, nil
 }
 
+// connectAnywhere makes a connection that writes nothing, also in a folder that cannot be written.
+// The caller removes the scrap folder, if one is returned.
+func connectAnywhere(path string) (c *conn, scrap string, err error) {
+	c, err = connectReader(path, 0)
+	switch {
+	case !sealed(err):
+	case pending(path): // SQLite needs a file beside the log to read the pending events.
+		c, scrap, err = connectCopy(path)
+	default:
+		c, err = connectReader(immutable(path), lib.SQLITE_OPEN_URI)
+	}
+	if err == nil {
+		c.path = path
+	}
+	return c, scrap, err
+}
+
 // connectReader makes a connection that writes nothing, and checks that it can read.
 func connectReader(name string, flags int32) (*conn, error) {
 	c, err := connect(name, flags|lib.SQLITE_OPEN_READWRITE)
@@ -49,7 +58,7 @@ func connectReader(name string, flags int32) (*conn, error) {
 		return nil, err
 	}
 	if err = c.once("PRAGMA query_only=1"); err == nil {
-		_, _, err = c.number(sqlFence)
+		_, _, err = c.number("PRAGMA user_version")
 	}
 	if err != nil {
 		c.close()

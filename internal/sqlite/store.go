@@ -152,8 +152,23 @@ func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions
 		return done, storage(s.dir, "the run cannot be removed", err)
 	}
 	defer root.Close()
-	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl", ".db.owner"} {
-		if err := removeFile(root, string(run)+end, o.DryRun, &done); err != nil {
+	names := []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl", ".db.owner"}
+	for i, end := range names {
+		names[i] = string(run) + end
+	}
+	if o.Damaged {
+		files, err := os.ReadDir(s.dir)
+		if err != nil {
+			return done, storage(path, "the run cannot be removed", err)
+		}
+		for _, f := range files {
+			if strings.HasPrefix(f.Name(), string(run)+".db"+asideMark) {
+				names = append(names, f.Name())
+			}
+		}
+	}
+	for _, name := range names {
+		if err := removeFile(root, name, o.DryRun, &done); err != nil {
 			return done, storage(path, "the run cannot be removed", err)
 		}
 	}

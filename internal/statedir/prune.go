@@ -18,6 +18,7 @@ type PruneOptions struct {
 	OlderThan   time.Duration              // time since a run ended or was abandoned
 	OutputsOnly bool                       // delete only the copies of outputs
 	DryRun      bool                       // delete nothing, only report
+	Damaged     bool                       // also delete runs whose log is damaged, and what recoveries kept of one
 	Dir         string                     // only runs that were started here; "" = anywhere
 	Spare       func(run swarm.RunID) bool // reports runs that are not to be deleted; nil = none
 }
@@ -55,7 +56,7 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	for _, id := range ids {
 		p, err := h.pruneRun(root, id, opt)
 		if err != nil && first == nil {
-			first = &swarm.Error{Kind: swarm.Storage, Msg: "the run " + id + " cannot be deleted", Err: err}
+			first = &swarm.Error{Kind: swarm.Storage, Msg: "the run " + id + " cannot be deleted", Err: err, Hint: swarm.HintOf(err)}
 		}
 		if p.Files > 0 {
 			all = append(all, p)
@@ -112,7 +113,7 @@ const beingMade = time.Minute
 // pruneRun deletes a run that ended or was abandoned long enough ago. The fence protects against a
 // race: the store refuses to remove the log if a process has owned the run since lastState.
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	s, fence, driven := h.lastState(swarm.RunID(id))
+	s, fence, driven, damage := h.lastState(swarm.RunID(id))
 	if driven {
 		return Pruned{}, nil
 	}
@@ -127,11 +128,14 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < least {
 		return Pruned{}, nil
 	}
+	if damage != nil && !opt.Damaged {
+		return Pruned{}, damage
+	}
 	folders := perRun
 	if opt.OutputsOnly {
 		folders = []string{"outputs"}
 	} else {
-		removing := swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun}
+		removing := swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun, Damaged: opt.Damaged}
 		removed, err := h.Store.Remove(context.Background(), swarm.RunID(id), removing)
 		var owned *swarm.OwnedError
 		if errors.As(err, &owned) || errors.Is(err, swarm.ErrFenced) {
@@ -150,18 +154,25 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	return p, nil
 }
 
-// lastState returns the summary of a run, its current fence, and whether a process drives it.
-func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool) {
+// lastState returns the summary of a run, its current fence, and whether a process drives it. If
+// its log is damaged, it says so by an error.
+func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool, damage error) {
 	entry, _ := h.entry(id)
 	fence = swarm.AnyFence
-	if log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly); err == nil {
-		if who, _, err := log.Owner(context.Background()); err == nil {
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
+	if err == nil {
+		var who swarm.Owner
+		if who, _, err = log.Owner(context.Background()); err == nil {
 			fence = who.Fence
 		}
 		_ = log.Close()
 	}
+	if errors.Is(err, swarm.ErrDamaged) {
+		damage = swarm.Errorf(swarm.Storage, "%w", err).
+			WithHint("`swarm db recover %s` saves what is intact; `swarm prune --damaged` deletes damaged runs too", id)
+	}
 	s, driven = h.current(entry) // not saved: the times of the files show when the run was abandoned
-	return s, fence, driven
+	return s, fence, driven, damage
 }
 
 // pathsOf returns the paths at which files of a run may be.

@@ -32,7 +32,7 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		switch {
 		case newest && !s.Begun():
 			continue
-		case !anywhere && s.Dir != dir:
+		case !anywhere && !mayBeOf(s, dir):
 			elsewhere = append(elsewhere, s)
 			continue
 		}

@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"swarm"
@@ -68,8 +69,7 @@ func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool) {
 		_, driven, err = log.Owner(context.Background())
 	}
 	if err != nil {
-		s.Problem = err.Error()
-		return s, driven
+		return withProblem(s, err), driven
 	}
 	if entry.Saved && driven == (s.Status != swarm.Interrupted) {
 		return s, driven
@@ -95,8 +95,7 @@ func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) swarm.RunSummar
 	}
 	s, err := h.Summarize(log, saved.ID)
 	if err != nil {
-		saved.Problem = err.Error()
-		return saved
+		return withProblem(saved, err)
 	}
 	s.ID = saved.ID
 	if s.PID == 0 {
@@ -129,9 +128,20 @@ func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swa
 			if entry.Saved && !anywhere && entry.Dir != dir {
 				continue // skipped without opening its log
 			}
-			if s := h.present(entry); s.Begun() && (anywhere || s.Dir == dir) && !yield(s, nil) {
+			if s := h.present(entry); s.Begun() && (anywhere || mayBeOf(s, dir)) && !yield(s, nil) {
 				return
 			}
 		}
 	}
+}
+
+// mayBeOf reports whether a run was started in a folder. Nobody knows it of a damaged run that lost
+// its summary, so such a run is one of every folder.
+func mayBeOf(s swarm.RunSummary, dir string) bool {
+	return s.Dir == dir || s.Dir == "" && s.Damaged
+}
+
+func withProblem(s swarm.RunSummary, err error) swarm.RunSummary {
+	s.Problem, s.Damaged = err.Error(), errors.Is(err, swarm.ErrDamaged)
+	return s
 }
