@@ -47,6 +47,8 @@ type RunLog interface {
 	// Scan calls f with every event after a number, in order. It holds one event in memory at a
 	// time.
 	Scan(after int64, f func(*Event) error) error
+	// Keys returns the keys that begin with a text, those of the newest events first.
+	Keys(prefix string) ([]string, error)
 	// Err returns the error of a lazy batch that could not be written.
 	Err() error
 	// Close writes what still waits. If this process owned the run, the run has no owner

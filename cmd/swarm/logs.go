@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -69,20 +70,20 @@ With --json each line is {time, task, turn, kind, text}.
 }
 
 func (a *app) logs(ref string, o logOptions) error {
-	_, l, err := a.openReader(ref)
+	home, l, err := a.openReader(ref)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	v, err := l.Fold()
+	p, end, err := logged(home, l, o)
 	if err != nil {
 		return err
 	}
-	w, err := a.logWriter(v.Picture(), o)
+	w, err := a.logWriter(p, o)
 	if err != nil {
 		return err
 	}
-	timeline, lines, err := w.past(l, v)
+	timeline, lines, err := w.past(l, end)
 	if err == nil {
 		err = w.catchUp()
 	}
@@ -97,15 +98,34 @@ func (a *app) logs(ref string, o logOptions) error {
 	return errors.Join(err, lines.End(), w.catchUp())
 }
 
+// manyTasks is the number of tasks from which on the last lines of a run are printed without knowing
+// all of its tasks.
+const manyTasks = 1000
+
+// logged returns the tasks that the lines may be of, and where the run stands. For the last lines of
+// a large run that has ended it returns no tasks: the lines name them.
+func logged(home *statedir.Home, l *run.Reader, o logOptions) (view.Picture, run.TimelineEnd, error) {
+	if o.last >= 0 && len(o.tasks) == 0 && home.Summary(l.ID).Tasks > manyTasks {
+		if end, ended, err := l.Ended(); ended || err != nil {
+			return view.Picture{}, end, err
+		}
+	}
+	v, err := l.Fold()
+	if err != nil {
+		return view.Picture{}, run.TimelineEnd{}, err
+	}
+	return v.Picture(), run.EndOf(v), nil
+}
+
 // past prints the timeline so far. For the last lines it starts near the end of the run, and starts
 // again eight times as far back while it finds too few. Reading a long run whole would be slow.
-func (w *logWriter) past(l *run.Reader, v *view.Run) (timeline *run.Timeline, lines *run.Lines, err error) {
+func (w *logWriter) past(l *run.Reader, end run.TimelineEnd) (timeline *run.Timeline, lines *run.Lines, err error) {
 	for events := int64(4*w.last + 100); ; events *= 8 {
 		if w.last < 0 {
-			events = v.Seq
+			events = end.Seq
 		}
 		var whole bool
-		if timeline, whole, err = l.TimelineOfLast(v, events); err != nil {
+		if timeline, whole, err = l.TimelineOfLast(end, events); err != nil {
 			return nil, nil, err
 		}
 		if len(w.tasks) > 0 {
@@ -180,6 +200,11 @@ func (w *logWriter) catchUp() error {
 	w.live = true
 	held := w.held[max(0, len(w.held)-max(0, w.last)):]
 	w.held = nil
+	for _, line := range held {
+		if line.Task != "" {
+			w.print.Meet(line.Task)
+		}
+	}
 	for _, line := range held {
 		if err := w.write(line); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/run"
 	"swarm/internal/view"
 )
 
@@ -42,25 +43,9 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 		return err
 	}
 	defer l.Close()
-	p, err := l.Picture()
+	out, err := findOutput(l, name, iteration, good)
 	if err != nil {
 		return err
-	}
-	t, err := task(p, name)
-	if err != nil {
-		return err
-	}
-	out := t.Output
-	if good {
-		out = t.Good
-	}
-	if iteration > 0 {
-		if out, err = l.Output(t.Name, iteration, good); err != nil {
-			return err
-		}
-	}
-	if out.Hash == "" {
-		return noOutput(t, iteration, good)
 	}
 	text, err := l.Text(out.Hash)
 	if err != nil {
@@ -72,13 +57,44 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 			Task string      `json:"task"`
 			view.Output
 			Text string `json:"text"`
-		}{l.ID, t.Name, out, string(text)})
+		}{l.ID, name, out, string(text)})
 	}
 	if out.Bytes > int64(len(text)) {
 		fmt.Fprintf(a.stderr, "note: the output had %d bytes, of which the last %d are kept\n", out.Bytes, len(text))
 	}
 	_, err = io.WriteString(a.stdout, a.foreign(text))
 	return err
+}
+
+// findOutput finds the output that was asked for. Only an error needs the whole run, to say what is
+// wrong.
+func findOutput(l *run.Reader, name string, iteration int, good bool) (view.Output, error) {
+	if iteration == 0 {
+		if out, ok, err := l.LastOutput(name, good); ok || err != nil {
+			return out, err
+		}
+	}
+	p, err := l.Picture()
+	if err != nil {
+		return view.Output{}, err
+	}
+	t, err := task(p, name)
+	if err != nil {
+		return view.Output{}, err
+	}
+	out := t.Output
+	if good {
+		out = t.Good
+	}
+	if iteration > 0 {
+		if out, err = l.Output(t.Name, iteration, good); err != nil {
+			return out, err
+		}
+	}
+	if out.Hash == "" {
+		return out, noOutput(t, iteration, good)
+	}
+	return out, nil
 }
 
 // noOutput explains why there is nothing to print.

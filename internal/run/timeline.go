@@ -92,15 +92,39 @@ func (r *Reader) TimelineFrom(v *view.Run) (*Timeline, error) {
 	return s, nil
 }
 
-// TimelineOfLast returns the timeline of the last n events that a fold of the run knows. From the
-// first of them on it equals the timeline from the beginning. Some earlier pieces of streams come
-// before it. whole reports whether the timeline covers the whole run.
-func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, err error) {
+// A TimelineEnd is where a run stands: its last event, and the turns that run there.
+type TimelineEnd struct {
+	Seq     int64
+	Running []swarm.TurnID
+}
+
+// EndOf returns where the run stood at a fold of it.
+func EndOf(v *view.Run) TimelineEnd {
+	end := TimelineEnd{Seq: v.Seq}
+	for i := range v.Len() {
+		if t := v.At(i); t.Status == swarm.Running && t.Turn != "" {
+			end.Running = append(end.Running, t.Turn)
+		}
+	}
+	return end
+}
+
+// Ended returns where the run stands if it has ended. It needs no fold, which would be as large as
+// the run's plan.
+func (r *Reader) Ended() (end TimelineEnd, ok bool, err error) {
+	e, ok, err := r.log.Find(string(swarm.RunEnded))
+	return TimelineEnd{Seq: e.Seq}, ok, err
+}
+
+// TimelineOfLast returns the timeline of the last n events before an end. From the first of them on
+// it equals the timeline from the beginning. Some earlier pieces of streams come before it. whole
+// reports whether the timeline covers the whole run.
+func (r *Reader) TimelineOfLast(end TimelineEnd, n int64) (s *Timeline, whole bool, err error) {
 	s = r.Timeline()
-	if s.after = max(0, v.Seq-n); s.after == 0 {
+	if s.after = max(0, end.Seq-n); s.after == 0 {
 		return s, true, nil
 	}
-	turns, err := r.runningAt(s.after, v)
+	turns, err := r.runningAt(s.after, end.Running)
 	for _, turn := range turns {
 		var last *swarm.Event
 		if last, err = r.runningStart(turn, s.after); err == nil && last != nil {
@@ -115,7 +139,7 @@ func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, 
 
 // runningAt returns the turns that may have been running when an event was written. Later events
 // show them: such a turn still runs, ended later, or was started again later.
-func (r *Reader) runningAt(seq int64, v *view.Run) (turns []swarm.TurnID, err error) {
+func (r *Reader) runningAt(seq int64, now []swarm.TurnID) (turns []swarm.TurnID, err error) {
 	seen := map[swarm.TurnID]bool{}
 	err = r.log.Scan(seq, func(e *swarm.Event) error {
 		started := e.Kind == swarm.TurnStarted
@@ -128,9 +152,9 @@ func (r *Reader) runningAt(seq int64, v *view.Run) (turns []swarm.TurnID, err er
 		}
 		return nil
 	})
-	for i := range v.Len() {
-		if t := v.At(i); t.Status == swarm.Running && t.Turn != "" && !seen[t.Turn] {
-			turns = append(turns, t.Turn)
+	for _, turn := range now {
+		if !seen[turn] {
+			turns = append(turns, turn)
 		}
 	}
 	return turns, err

@@ -160,6 +160,26 @@ func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 	}
 }
 
+// LastOutput returns the last output of a task, from the journal alone: a fold of the run would be as
+// large as its plan. ok is false if there is none by that name; the fold tells why.
+func (r *Reader) LastOutput(task string, good bool) (out view.Output, ok bool, err error) {
+	keys, err := r.log.Keys(swarm.EndKey(task + "/"))
+	for _, key := range keys {
+		e, found, err := r.log.Find(key)
+		if err != nil || !found || e.Task != task {
+			return out, false, err
+		}
+		end, err := swarm.Body[swarm.CallEnd](&e)
+		if err != nil {
+			return out, false, err
+		}
+		if end.Output != "" && (!good || end.Status == swarm.CallOK) {
+			return view.Output{Hash: end.Output, Turn: e.Turn, Bytes: end.Bytes}, true, nil
+		}
+	}
+	return out, false, err
+}
+
 // Output returns the last output of a task in an iteration. If good is set, it is the last output
 // of a turn that succeeded.
 func (r *Reader) Output(task string, iteration int, good bool) (view.Output, error) {

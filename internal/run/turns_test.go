@@ -127,7 +127,7 @@ func TestStoryOfLast(t *testing.T) {
 	}
 	whole, _ := linesOf(t, s.reader.Timeline())
 	for n := range v.Seq + 2 {
-		st, all, err := s.reader.TimelineOfLast(v, n)
+		st, all, err := s.reader.TimelineOfLast(EndOf(v), n)
 		if err != nil || all != (n >= v.Seq) {
 			t.Fatal(n, all, err)
 		}

@@ -254,6 +254,34 @@ func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 	return e, ok, err
 }
 
+// Keys returns the keys that begin with a text, those of the newest events first. Find checks their
+// events.
+func (l *Log) Keys(prefix string) (keys []string, err error) {
+	if prefix == "" {
+		return nil, nil
+	}
+	last := len(prefix) - 1
+	end := prefix[:last] + string([]byte{prefix[last] + 1}) // every key that begins so is less; a key is ASCII up to here
+	err = l.reading(func(r *conn) error {
+		s, err := r.prepare("SELECT key FROM ev WHERE key>=? AND key<? ORDER BY seq DESC")
+		if err != nil {
+			return err
+		}
+		defer s.done()
+		if err := s.bind(prefix, end); err != nil {
+			return err
+		}
+		for {
+			ok, err := s.next()
+			if err != nil || !ok {
+				return err
+			}
+			keys = append(keys, s.text(0))
+		}
+	})
+	return keys, err
+}
+
 // Body returns the text with this hash.
 func (l *Log) Body(h swarm.Hash) (data []byte, err error) {
 	if h == swarm.NoText {

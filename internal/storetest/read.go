@@ -134,6 +134,26 @@ var readTests = []test{
 			}
 		}
 	}},
+	{"keys by their beginning", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		byKey, ok := l.(interface {
+			Keys(prefix string) ([]string, error)
+		})
+		if !ok {
+			t.Skip("the log of an engine has no such question")
+		}
+		var events []swarm.Event
+		for _, key := range []string{"end:a/2/1", "end:a/1/1", "end:a.2/1/1", "end:ab/1/1", "end:a/10/1", "end:b/1/1", "end:a", "end:a0"} {
+			events = append(events, keyed(key, "x"))
+		}
+		add(t, l, swarm.Batch{Events: append(events, notice("without a key"))})
+		for prefix, is := range map[string]string{"end:a/": "[end:a/10/1 end:a/1/1 end:a/2/1]", "end:a.2/": "[end:a.2/1/1]", "end:c/": "[]", "": "[]"} {
+			got, err := byKey.Keys(prefix)
+			if err != nil || fmt.Sprint(got) != is {
+				t.Errorf("Keys(%q): %v, %v, want %s", prefix, got, err, is)
+			}
+		}
+	}},
 }
 
 var watchTests = []test{

@@ -22,6 +22,9 @@ func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
 	return l
 }
 
+// Meet makes room for the names of tasks, and gives each its colour.
+func (l *LogLines) Meet(tasks ...string) { l.print.Meet(tasks...) }
+
 // Print prints a line: a stamp or "", the task or "" for the run, and a text by its kind of delta
 // or event.
 func (l *LogLines) Print(stamp, task, kind, text string) error {
