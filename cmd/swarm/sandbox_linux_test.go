@@ -332,3 +332,32 @@ func TestNobodyClimbsOutOfASandbox(t *testing.T) {
 		})
 	}
 }
+
+// A program in a sandbox ends with the driver, also when the driver is killed, and takes everything
+// with it that it has started.
+func TestASandboxEndsWithItsDriver(t *testing.T) {
+	bwrap := npmtest.Bubblewrap(t)
+	for name, uid := range users() {
+		t.Run(name, func(t *testing.T) {
+			c := newCamp(t, uid, bwrap)
+			fifo := c.work + "/alive"
+			c.must(unix.Mkfifo(fifo, 0o600))
+			c.must(os.Chown(fifo, uid, -1))
+			file := "providers:\n  p: {kind: command, sandbox: os, command: [sh, -c, \"exec > alive; echo up; setsid sleep 1000 & sleep 1000\"]}\n" +
+				"tasks:\n  t: {prompt-string: Wait.}\n"
+			c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
+			driver := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml")
+			c.must(driver.Start())
+			alive, err := os.Open(fifo) // when the program has opened it too
+			c.must(err)
+			defer alive.Close()
+			_, err = alive.Read(make([]byte, 3))
+			c.must(err)
+			c.must(driver.Process.Kill())
+			_ = driver.Wait()
+			if _, err := io.ReadAll(alive); err != nil { // it ends when no process holds the other end
+				t.Error(err)
+			}
+		})
+	}
+}
