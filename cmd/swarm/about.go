@@ -417,7 +417,11 @@ func (d *doctor) effect(spec swarm.ProviderSpec) string {
 		if err == nil {
 			path, err = filepath.EvalSymlinks(path)
 		}
-		inside, _ := filepath.Rel(d.dir, path)
+		project, linkErr := filepath.EvalSymlinks(d.dir)
+		if linkErr != nil {
+			project = d.dir
+		}
+		inside, _ := filepath.Rel(project, path)
 		if len(spec.Command) == 0 && len(spec.Env) == 0 && (err != nil || !filepath.IsLocal(inside)) {
 			return ""
 		}

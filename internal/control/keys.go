@@ -47,7 +47,7 @@ func keyUses(p *swarm.Plan) (uses []keyUse) {
 				text: "sends " + v.variable + " to " + s.URL + ", in the header " + v.header})
 		}
 		for _, e := range sortedEnv(s.Env) {
-			if v, ok := e.takes(); ok && len(s.Command) > 0 && process.IsProviderKey(v) {
+			if v, ok := e.takes(); ok && len(s.Command) > 0 && isWithheld(v) {
 				uses = append(uses, givesTo(v, s.Command, "", keyUse{server: s.Name}))
 			}
 		}
@@ -96,6 +96,13 @@ func envOf(p *swarm.Plan, s *swarm.ProviderSpec) []setVariable {
 	return slices.Compact(all)
 }
 
+// isWithheld reports whether a program gets a variable only if the file names it. It has all others
+// anyway.
+func isWithheld(variable string) bool {
+	value, _ := process.Lookup(nil, variable)
+	return process.IsProviderKey(variable) || secret.OpensCollector(variable, value)
+}
+
 // isOwn reports whether a variable holds a key of the vendor of a kind.
 func isOwn(kind *providerkind.Kind, variable string) bool {
 	vendor := process.KeyVendor(variable)
@@ -127,7 +134,7 @@ func programKeys(s *swarm.ProviderSpec, kind *providerkind.Kind, env []setVariab
 	for _, e := range env {
 		variable, takes := e.takes()
 		switch {
-		case !takes || !process.IsProviderKey(variable):
+		case !takes || !isWithheld(variable):
 		case !slices.Contains(keys, variable):
 			keys = append(keys, variable)
 		}
@@ -166,7 +173,7 @@ func commandKeys(p *swarm.Plan) (uses []keyUse) {
 			continue
 		}
 		for _, e := range sortedEnv(a.Env) {
-			if variable, ok := e.takes(); ok && process.IsProviderKey(variable) && !process.IsProviderKey(e.name) {
+			if variable, ok := e.takes(); ok && isWithheld(variable) && !process.IsProviderKey(e.name) {
 				name := cmp.Or(a.Base, a.Name)
 				uses = append(uses, keyUse{variable: variable, to: "commands of @" + name, detail: e.name, provider: a.Provider,
 					text: "gives " + variable + " to the commands that @" + name + " runs"})

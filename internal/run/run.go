@@ -351,7 +351,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
-		d.obeyed = snapshot.NewContents(d.guard.Paths)
+		d.obeyed = snapshot.NewContents(d.start.Dir, d.guard.Paths)
 		d.runner.Obeyed = d.watchObeyed
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}

@@ -14,29 +14,39 @@ import (
 
 // Limits of Contents. What lies beyond them is not looked at.
 const (
-	maxContents = 2000    // files
-	maxContent  = 4 << 20 // bytes of one file
+	maxContents = 2000     // files
+	maxContent  = 4 << 20  // bytes of one file
+	maxRead     = 64 << 20 // bytes that one look reads
+	maxBeside   = 2000     // entries of the folder in which new compose files are looked for
 )
 
 // Contents knows the contents of a few files, and of the files in a few folders. A file is read again
 // only if its metadata has changed. It needs no git, so it also works outside of repositories.
 type Contents struct {
-	paths []string
+	paths  []string
+	beside string // the folder whose YAML files count too
 
 	mu    sync.Mutex
 	known map[string]content
+	read  int64 // bytes in this look
 }
 
 type content struct {
 	inode   uint64
 	size    int64
 	changed time.Time
+	settled bool // a later write would have had another time
 	hash    swarm.Hash
 }
 
-// NewContents makes the Contents of files and folders. Those that do not exist may be made later.
-func NewContents(paths []string) *Contents {
-	c := &Contents{}
+// clockTick is longer than the step of a file system's clock. Two writes within one step have the same
+// time.
+const clockTick = 100 * time.Millisecond
+
+// NewContents makes the Contents of files and folders, which may be made later, and of the YAML files
+// in the folder dir: each may be a compose file.
+func NewContents(dir string, paths []string) *Contents {
+	c := &Contents{beside: resolved(dir)}
 	for _, path := range paths {
 		if path = resolved(path); !slices.Contains(c.paths, path) {
 			c.paths = append(c.paths, path)
@@ -50,7 +60,8 @@ func (c *Contents) Look() map[string]swarm.Hash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := make(map[string]content, len(c.known))
-	for _, path := range c.paths {
+	c.read = 0
+	for _, path := range append(c.yamlFiles(), c.paths...) {
 		info, err := os.Stat(path)
 		if err == nil && !info.IsDir() {
 			c.add(now, path, info)
@@ -79,21 +90,45 @@ func (c *Contents) Look() map[string]swarm.Hash {
 	return hashes
 }
 
+// yamlFiles returns the files beside the compose file that may be others. A folder with very many
+// entries is data.
+func (c *Contents) yamlFiles() (paths []string) {
+	f, err := os.Open(c.beside)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxBeside)
+	if len(names) == maxBeside {
+		return nil
+	}
+	for _, name := range names {
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			paths = append(paths, filepath.Join(c.beside, name))
+		}
+	}
+	return paths
+}
+
 func (c *Contents) add(now map[string]content, path string, info fs.FileInfo) {
 	if _, seen := now[path]; seen || !info.Mode().IsRegular() || info.Size() > maxContent {
 		return
 	}
 	file := content{size: info.Size()}
 	file.inode, file.changed = changeOf(info)
-	if was, ok := c.known[path]; ok && was.inode == file.inode && was.size == file.size && was.changed.Equal(file.changed) {
+	if was, ok := c.known[path]; ok && was.settled && was.inode == file.inode && was.size == file.size && was.changed.Equal(file.changed) {
 		now[path] = was
+		return
+	}
+	begun := time.Now()
+	if c.read += file.size; c.read > maxRead {
 		return
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return
 	}
-	file.hash = swarm.HashOf(text)
+	file.hash, file.settled = swarm.HashOf(text), begun.Sub(file.changed) > clockTick
 	now[path] = file
 }
 

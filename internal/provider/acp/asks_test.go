@@ -54,6 +54,31 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+// TestEditOfAGuardedFile: a list that allows all edits does not mean a file that programs obey.
+func TestEditOfAGuardedFile(t *testing.T) {
+	for _, c := range []struct {
+		path, tools string
+		asked       bool
+	}{
+		{"a.txt", "edit", false},
+		{"CLAUDE.md", "edit", true},
+		{"sub/.claude/settings.json", "edit", true},
+		{"CLAUDE.md", "edit edit(CLAUDE.md)", false},
+	} {
+		h := newTheatre(t, "good")
+		asked := false
+		r := h.request("tool-at edit "+h.dir+"/"+c.path, "ask")
+		r.Tools = strings.Fields(c.tools)
+		r.Ask = func(context.Context, swarm.Approval) (bool, string, error) {
+			asked = true
+			return true, "", nil
+		}
+		if reply := h.good(r); string(reply.Output) != "once" || asked != c.asked {
+			t.Errorf("%s with %s: %s, asked %v", c.path, c.tools, reply.Output, asked)
+		}
+	}
+}
+
 // TestApproval: the same request by another attempt of the same turn is the same approval.
 func TestApproval(t *testing.T) {
 	var asked []swarm.Approval

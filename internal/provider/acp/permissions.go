@@ -156,7 +156,7 @@ func (t *turn) editsGuarded(x tool) bool {
 	if x.kind != editKind && x.kind != "delete" && x.kind != "move" {
 		return false
 	}
-	return slices.ContainsFunc(x.files, func(path string) bool { return swarm.KindOf(t.checkGuard(path)) == swarm.Denied })
+	return slices.ContainsFunc(slices.Concat(x.files, x.paths), func(path string) bool { return swarm.KindOf(t.checkGuard(path)) == swarm.Denied })
 }
 
 // askPerson asks for an approval. The error says why it was refused.

@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A look sees new and changed files, whatever their time says, and nothing that has the same content.
+func TestContents(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("swarm/swarm.yaml", "one")
+	write("swarm/prompts/a.md", "one")
+	write("agent.sh", "one")
+	write("data/x.yaml", "one")
+	if err := os.Symlink("agent.sh", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	c := NewContents(dir, []string{filepath.Join(dir, "swarm"), filepath.Join(dir, "agent.sh"), filepath.Join(dir, "link"), filepath.Join(dir, "later.sh")})
+	for _, step := range []struct{ write, text, want string }{
+		{"swarm/swarm.yaml", "two", "swarm/swarm.yaml"},
+		{"swarm/swarm.yaml", "two", ""},
+		{"swarm/prompts/b.md", "new", "swarm/prompts/b.md"},
+		{"agent.sh", "six", "agent.sh"},
+		{"later.sh", "new", "later.sh"},
+		{"team.yaml", "new", "team.yaml"},
+		{"data/x.yaml", "two", ""},
+		{"main.go", "new", ""},
+	} {
+		before := c.Look()
+		write(step.write, step.text)
+		got := slices.Sorted(maps.Keys(Changed(before, c.Look())))
+		for i := range got {
+			got[i], _ = filepath.Rel(resolved(dir), got[i])
+		}
+		if strings.Join(got, " ") != step.want {
+			t.Errorf("after %s: %v", step.write, got)
+		}
+	}
+}
+
+func BenchmarkContents(b *testing.B) {
+	dir := b.TempDir()
+	for _, name := range strings.Fields("swarm.yaml prompts/a.md prompts/b.md prompts/c.md prompts/d.md prompts/e.md") {
+		path := filepath.Join(dir, "swarm", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, 2000), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c := NewContents(dir, []string{filepath.Join(dir, "swarm")})
+	for b.Loop() {
+		c.Look()
+	}
+}
