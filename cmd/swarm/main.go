@@ -29,7 +29,7 @@ const (
 )
 
 // smallHeap is the heap size, in bytes, up to which saving time is worth more than saving memory.
-const smallHeap = 32 << 20
+const smallHeap = 64 << 20
 
 // paceCollector lets the heap grow to smallHeap, or to 1.4 times what is live, whichever is more.
 func paceCollector() {

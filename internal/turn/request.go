@@ -121,10 +121,14 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 		}, nil
 	}
 	if r.AgentAPI != nil {
+		// In a pipeline most agents are offered none, and to say whom an agent may write to takes
+		// time for each agent of the run.
 		joined := r.AgentAPI.Joined(w.c.Agent)
-		for _, spec := range r.AgentAPI.Tools(w.c.Agent) {
-			if joined || lists(w.agent, spec.Name) {
-				specs = append(specs, spec)
+		if joined || len(w.agent.Tools) > 0 {
+			for _, spec := range r.AgentAPI.Tools(w.c.Agent) {
+				if joined || lists(w.agent, spec.Name) {
+					specs = append(specs, spec)
+				}
 			}
 		}
 	}
