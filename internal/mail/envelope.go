@@ -26,9 +26,13 @@ const (
 var Priorities = []string{Normal, High}
 
 // MetaOf returns our fields of an envelope's meta. Fields of another type are ignored.
-func MetaOf(e swarm.Envelope) (m Meta) {
+func MetaOf(e swarm.Envelope) Meta {
+	if len(e.Meta) == 0 { // as most
+		return Meta{}
+	}
+	var m Meta
 	var fields map[string]json.RawMessage
-	if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &fields) != nil {
+	if json.Unmarshal(e.Meta, &fields) != nil {
 		return m
 	}
 	for name, into := range map[string]*string{"type": &m.Type, "priority": &m.Priority, "inReplyTo": &m.InReplyTo} {

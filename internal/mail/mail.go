@@ -105,12 +105,16 @@ const HelpRequest = "help_request"
 
 // stamp sets the id and the time.
 func (r *Rules) stamp(e swarm.Envelope, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
-	made := makeID(turn, e)
+	text := content(e)
+	made := makeID(turn, text)
 	if strings.HasPrefix(d.ID, swarm.MadeID) && d.ID != made {
 		return swarm.Envelope{}, NotYours(d.ID)
 	}
 	if e.ID, e.CreatedAt = d.ID, now.UTC(); e.ID == "" {
 		e.ID = made
+	}
+	if len(text)+len(e.ID)+len(time.RFC3339Nano) <= MaxEnvelope { // as with most, so it need not be encoded again
+		return e, nil
 	}
 	return e, checkSize(e)
 }
@@ -197,8 +201,8 @@ func checkSize(e swarm.Envelope) error {
 
 // makeID returns the id of an envelope that has none: a hash of the turn and the content. It is an
 // idempotency key: a repeated turn sends the same message once.
-func makeID(turn string, e swarm.Envelope) string {
-	sum := sha256.Sum256(append([]byte(turn+"\x00"), content(e)...))
+func makeID(turn string, content []byte) string {
+	sum := sha256.Sum256(append([]byte(turn+"\x00"), content...))
 	return swarm.MadeID + hex.EncodeToString(sum[:12])
 }
 

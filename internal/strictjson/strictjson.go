@@ -154,7 +154,7 @@ func (a *Object) open(object json.RawMessage, names []string) {
 	if string(object) == "null" {
 		return
 	}
-	if err := json.Unmarshal(object, &a.fields); err != nil {
+	if object[0] != '{' {
 		wrong := swarm.Errorf(swarm.BadInput, "%s must be an object", a.noun())
 		if len(names) > 0 {
 			wrong.Hint = `write it as {"` + strings.Join(names, `": …, "`) + `": …}`
@@ -162,11 +162,19 @@ func (a *Object) open(object json.RawMessage, names []string) {
 		a.Fail(wrong)
 		return
 	}
+	a.fields = map[string]json.RawMessage{}
 	var unknown []string
-	for name := range a.fields {
+	s := canonicalizer{in: object, out: make([]byte, 0, len(object))} // which is in canonical form
+	s.take(1)
+	for s.more('}') {
+		name := s.text()
 		if !slices.Contains(names, name) {
 			unknown = append(unknown, name)
 		}
+		s.take(1)
+		start := len(s.out)
+		_ = s.value(maxDepth)
+		a.fields[name] = s.out[start:len(s.out):len(s.out)]
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
@@ -199,11 +207,16 @@ func (a *Object) Has(name string) bool {
 }
 
 // Text returns a string field, or "".
-func (a *Object) Text(name string) (text string) {
-	if a.Has(name) && json.Unmarshal(a.fields[name], &text) != nil {
-		a.Wrong(name, "a string")
+func (a *Object) Text(name string) string {
+	if !a.Has(name) {
+		return ""
 	}
-	return text
+	raw := a.fields[name]
+	if raw[0] != '"' {
+		a.Wrong(name, "a string")
+		return ""
+	}
+	return (&canonicalizer{in: raw}).text()
 }
 
 // Texts returns a field that is a list of strings.
@@ -295,14 +308,11 @@ func canonical(w *words, text []byte, names, free []string) (json.RawMessage, er
 		return nil, swarm.Errorf(swarm.BadInput, "%s %s half of a surrogate pair: %s", w.whole, w.have, half).
 			WithHint(`a character beyond U+FFFF is two escapes, as in \ud83d\ude00, or stands there itself`)
 	}
-	s := canonicalizer{words: w, names: names, free: free, in: json.NewDecoder(bytes.NewReader(text))}
-	s.in.UseNumber()
-	s.strings = json.NewEncoder(&s.out)
-	s.strings.SetEscapeHTML(false)
+	s := canonicalizer{words: w, names: names, free: free, in: text, out: make([]byte, 0, len(text))}
 	if err := s.value(maxDepth); err != nil {
 		return nil, err
 	}
-	return s.out.Bytes(), nil
+	return s.out, nil
 }
 
 // loneSurrogate returns the first escape in valid JSON that is half of a surrogate pair, or nil. It
@@ -340,54 +350,46 @@ func (w *words) notJSON(err error) *swarm.Error {
 	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %w", w.whole, w.are, err)
 }
 
-// A canonicalizer rewrites the tokens of a valid JSON value.
+// A canonicalizer rewrites a valid JSON value. It looks at each byte once, because every call of a
+// tool pays for it.
 type canonicalizer struct {
 	*words
-	names   []string // keys that must be spelled exactly so
-	free    []string // of them, those whose values may have any key
-	in      *json.Decoder
-	out     bytes.Buffer
-	strings *json.Encoder
+	names []string // keys that must be spelled exactly so
+	free  []string // of them, those whose values may have any key
+	in    []byte   // what is left to be read
+	out   []byte
 }
 
 // value rewrites one value. depth counts down, so that deep nesting cannot exhaust the stack.
 func (s *canonicalizer) value(depth int) error {
-	token, err := s.in.Token()
-	if err != nil {
-		return s.notJSON(err)
+	c := s.peek()
+	if c == '"' {
+		s.text()
+		return nil
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		if depth == 0 {
-			return swarm.Errorf(swarm.BadInput, "%s %s nested deeper than %d levels", s.whole, s.are, maxDepth)
+	if c != '{' && c != '[' {
+		n := 0
+		for n < len(s.in) && strings.IndexByte(" \t\r\n,]}", s.in[n]) < 0 {
+			n++
 		}
-		s.out.WriteByte(byte(t))
-		if t == '{' {
-			err = s.members(depth - 1)
-		} else {
-			err = s.items(depth - 1)
-		}
-	case string:
-		err = s.text(t)
-	case json.Number:
-		s.out.WriteString(t.String())
-	case bool:
-		s.out.WriteString(strconv.FormatBool(t))
-	default:
-		s.out.WriteString("null")
+		s.take(n)
+		return nil
 	}
-	return err
+	if depth == 0 {
+		return swarm.Errorf(swarm.BadInput, "%s %s nested deeper than %d levels", s.whole, s.are, maxDepth)
+	}
+	s.take(1)
+	if c == '{' {
+		return s.members(depth - 1)
+	}
+	return s.items(depth - 1)
 }
 
 // members rewrites the members of an object in their order, and refuses duplicate keys.
 func (s *canonicalizer) members(depth int) error {
 	seen := map[string]bool{}
-	for n := 0; s.in.More(); n++ {
-		token, err := s.in.Token()
-		if err != nil {
-			return s.notJSON(err)
-		}
-		key, _ := token.(string)
+	for s.more('}') {
+		key := s.text()
 		if seen[key] {
 			return swarm.Errorf(swarm.BadInput, "the key %s stands there twice", swarm.Quote(key))
 		}
@@ -395,13 +397,8 @@ func (s *canonicalizer) members(depth int) error {
 		if err := s.checkSpelling(key); err != nil {
 			return err
 		}
-		if n > 0 {
-			s.out.WriteByte(',')
-		}
-		if err := s.text(key); err != nil {
-			return err
-		}
-		s.out.WriteByte(':')
+		s.peek()
+		s.take(1) // the colon
 		names := s.names
 		if slices.Contains(s.free, key) {
 			s.names = nil
@@ -411,7 +408,7 @@ func (s *canonicalizer) members(depth int) error {
 		}
 		s.names = names
 	}
-	return s.close('}')
+	return nil
 }
 
 // checkSpelling refuses a key that is one of the names but for its case.
@@ -428,29 +425,61 @@ func (s *canonicalizer) checkSpelling(key string) error {
 }
 
 func (s *canonicalizer) items(depth int) error {
-	for n := 0; s.in.More(); n++ {
-		if n > 0 {
-			s.out.WriteByte(',')
-		}
+	for s.more(']') {
 		if err := s.value(depth); err != nil {
 			return err
 		}
 	}
-	return s.close(']')
-}
-
-func (s *canonicalizer) close(with byte) error {
-	if _, err := s.in.Token(); err != nil {
-		return s.notJSON(err)
-	}
-	s.out.WriteByte(with)
 	return nil
 }
 
-func (s *canonicalizer) text(t string) error {
-	if err := s.strings.Encode(t); err != nil {
-		return err
+// more reports whether a list or an object goes on, and takes the comma or the end.
+func (s *canonicalizer) more(end byte) bool {
+	c := s.peek()
+	if c == end || c == ',' {
+		s.take(1)
+		s.peek()
 	}
-	s.out.Truncate(s.out.Len() - 1) // Encode appends a newline
-	return nil
+	return c != end
+}
+
+// text rewrites a string, and returns what it says. Most strings are in their shortest form already.
+func (s *canonicalizer) text() string {
+	n, short := 1, true
+	for ; s.in[n] != '"'; n++ {
+		switch s.in[n] {
+		case '\\':
+			n++
+			short = false
+		case 0xE2: // U+2028 and U+2029 begin with it, and are escaped
+			short = false
+		}
+	}
+	raw := s.in[:n+1]
+	if short {
+		s.take(n + 1)
+		return string(raw[1:n])
+	}
+	var t string
+	_ = json.Unmarshal(raw, &t) // it is valid
+	s.out = append(s.out, swarm.Encode(t)...)
+	s.in = s.in[n+1:]
+	return t
+}
+
+// peek skips blanks and returns the next byte.
+func (s *canonicalizer) peek() byte {
+	for len(s.in) > 0 && s.in[0] <= ' ' {
+		s.in = s.in[1:]
+	}
+	if len(s.in) == 0 {
+		return 0
+	}
+	return s.in[0]
+}
+
+// take copies the next n bytes.
+func (s *canonicalizer) take(n int) {
+	s.out = append(s.out, s.in[:n]...)
+	s.in = s.in[n:]
 }

@@ -2,7 +2,13 @@ package strictjson
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
 	"testing"
+
+	"swarm"
 )
 
 func TestValuesComeBackInOneSpelling(t *testing.T) {
@@ -52,5 +58,71 @@ func TestRedactedValuesStayJSON(t *testing.T) {
 	}
 	if Redact(nil, redact) != nil {
 		t.Error("no value became one")
+	}
+}
+
+// What is read says the same as what encoding/json reads, and is in one spelling: each string as
+// our encoder writes it, and no blanks.
+func FuzzReadValue(f *testing.F) {
+	for _, text := range []string{
+		` { "\u0061" : [ 1.50, 1e400, "<\/\u00e9>" , null ] , "b" : { } , "c" : [ ] } `, `"\\\""`, "\"\u2028\\u2029\"", `"\\\\"`,
+		"\n[true,\tfalse , -0.0e-7]\r", `{"a":"}","b":"]","c":"\\","d":{"a":[[]]}}`, `[1,[2,[3]],{"a":{}}]`, `0`, `""`, `{"":""}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ReadValue([]byte(text))
+		if err != nil {
+			return
+		}
+		if want := slowly(t, text); string(got) != want {
+			t.Fatalf("%s is read as %s, not as %s", text, got, want)
+		}
+	})
+}
+
+// slowly rewrites a JSON value token by token, by encoding/json.
+func slowly(t *testing.T, text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var out strings.Builder
+	type level struct {
+		object bool
+		tokens int
+	}
+	var levels []level
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out.String()
+		}
+		if err != nil {
+			t.Fatalf("%q is accepted: %v", text, err)
+		}
+		delim, _ := token.(json.Delim)
+		if delim == '}' || delim == ']' {
+			levels = levels[:len(levels)-1]
+			out.WriteString(delim.String())
+			continue
+		}
+		if len(levels) > 0 {
+			in := &levels[len(levels)-1]
+			switch {
+			case in.object && in.tokens%2 == 1:
+				out.WriteByte(':')
+			case in.tokens > 0:
+				out.WriteByte(',')
+			}
+			in.tokens++
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			levels = append(levels, level{object: delim == '{'})
+			out.WriteString(delim.String())
+		case json.Number:
+			out.WriteString(v.String())
+		default:
+			out.Write(swarm.Encode(v))
+		}
 	}
 }
