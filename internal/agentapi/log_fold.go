@@ -13,7 +13,7 @@ type agentState struct {
 	Read   int64               // of a person, who is no member of the team: the cursor of their mail
 	Urgent int64               // the newest urgent envelope in its inbox
 	Output output              // of its last successful turn
-	From   map[string]sentMail // by sender: the newest envelope that gives the agent a turn
+	From   map[string]sentMail // by sender: the newest envelope that gives the agent a turn; nil = none
 	Began  int64               // sequence number of its last restart after it had ended
 }
 
@@ -35,7 +35,7 @@ type sentMail struct {
 func (s *Service) agent(name string) *agentState {
 	state := s.agents[name]
 	if state == nil {
-		state = &agentState{From: map[string]sentMail{}}
+		state = &agentState{}
 		s.agents[name] = state
 	}
 	return state
@@ -91,7 +91,9 @@ func (s *Service) applyEvent(e *swarm.Event) error {
 	case err != nil:
 		return err
 	}
-	s.team.Apply(f)
+	if p, ok := f.Body.(*swarm.Plan); !ok || p.Kind.Team() { // agents of a pipeline are members of no team
+		s.team.Apply(f)
+	}
 	switch e.Kind {
 	case swarm.RunStarted:
 		if start, err := swarm.Body[swarm.RunStart](e); err == nil { // views of the run report a start that cannot be read
@@ -147,6 +149,9 @@ func (s *Service) applyMail(e *swarm.Event) error {
 	s.team.Apply(f)
 	a := s.agent(m.To)
 	if m.Wakes {
+		if a.From == nil {
+			a.From = map[string]sentMail{}
+		}
 		a.From[m.From] = sentMail{e.Seq, e.Turn}
 	}
 	if mail.Urgent(env.Envelope) {

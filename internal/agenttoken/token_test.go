@@ -12,10 +12,13 @@ func TestATokenIsOneAgentOfOneRunOfThisProcess(t *testing.T) {
 		if got, ok := mine.Agent(token); got != name || !ok {
 			t.Errorf("the token of %s is that of %q, %v", name, got, ok)
 		}
+		if rest, ok := strings.CutPrefix(token, mine.Beginning()); !ok || len(rest) > MaxRest {
+			t.Errorf("the token of %s reads %s", name, token)
+		}
 		if !strings.HasPrefix(token, "swa_") || strings.Contains(token, name) && len(name) > 2 {
 			t.Errorf("the token of %s reads %s", name, token)
 		}
-		for what, other := range map[string]*Tokens{"another process": New("run-1"), "another run": {"run-2", mine.secret}, "a run that ends the same": {"run-1\x00coder", mine.secret}} {
+		for what, other := range map[string]*Tokens{"another process": New("run-1"), "another run": {"run-2", mine.begin, mine.secret}, "a run that ends the same": {"run-1\x00coder", mine.begin, mine.secret}} {
 			if got, ok := other.Agent(token); ok {
 				t.Errorf("%s takes the token of %s as that of %q", what, name, got)
 			}

@@ -16,7 +16,7 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	case swarm.RunOwned, swarm.RunPausing, swarm.RunUnpaused, swarm.BudgetSpent, swarm.RunEnded, swarm.TurnStarted, swarm.AgentPaused,
 		swarm.AgentResumed, swarm.AgentStarted, swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 	case swarm.PlanAdded:
-		f.Body, err = body[*swarm.Plan](e)
+		f.Body, err = swarm.PlanOf(e)
 	case swarm.HandoffStored:
 		var stored swarm.StoredEnvelope
 		stored, err = swarm.Body[swarm.StoredEnvelope](e)

@@ -26,11 +26,11 @@ type pipeline struct {
 type progress struct {
 	ref       string // key of the plan that it came with
 	iteration int
-	attempt   int    // of the last turn
-	tries     int    // attempts that count against its retries
-	cancelled bool   // it never runs again
-	why       string // why it did not complete
-	failure   Result // result of the last attempt, while the task waits for a person
+	attempt   int     // of the last turn
+	tries     int     // attempts that count against its retries
+	cancelled bool    // it never runs again
+	why       string  // why it did not complete
+	failure   *Result // result of the last attempt, while the task waits for a person
 }
 
 type timer struct {

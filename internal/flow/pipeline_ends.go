@@ -68,7 +68,7 @@ func (p *pipeline) giveUp(i int, r Result) error {
 		p.stopFor(r.Kind)
 		p.halt(t.Name + " failed")
 	case (t.OnFailure == swarm.FailFix || t.OnFailure == swarm.FailEscalate) && p.stop == "":
-		g.failure = r
+		g.failure = &r
 		p.sched.Wait(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
 		err := p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
 			Task: t.Name, Agent: t.Agent, Turn: swarm.TurnID(r.ID), Body: swarm.Reason{Reason: r.Reason}})
@@ -88,7 +88,7 @@ func (p *pipeline) giveUp(i int, r Result) error {
 func (p *pipeline) answered(a swarm.ApprovalAnswer) error {
 	for i := range p.tasks {
 		g := &p.tasks[i]
-		if g.failure.ID == "" || swarm.RetryQuestion(g.failure.ID) != a.ID || !p.waitsForPerson(i) {
+		if g.failure == nil || swarm.RetryQuestion(g.failure.ID) != a.ID || !p.waitsForPerson(i) {
 			continue
 		}
 		if a.OK {

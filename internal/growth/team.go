@@ -12,9 +12,9 @@ import (
 // A Team is the state of a run's agents and their open requests. It grows with the plan. It has no
 // mutex: its owner uses it from one goroutine at a time.
 type Team struct {
-	plan   swarm.Plan // the first plan: what holds for the whole run
-	dir    string     // the run's folder
-	agents []swarm.Agent
+	plan   swarm.Plan     // the first plan: what holds for the whole run
+	dir    string         // the run's folder
+	agents []*swarm.Agent // of the plans, which nobody changes
 	at     map[string]int // index in agents, by name
 	ended  map[string]bool
 	open   map[string]openRequest // unanswered requests, by id
@@ -39,9 +39,9 @@ func (t *Team) Add(p *swarm.Plan) {
 	if t.plan.Kind == "" {
 		t.plan = *p
 	}
-	for _, a := range p.Agents {
-		t.at[a.Name] = len(t.agents)
-		t.agents = append(t.agents, a)
+	for i := range p.Agents {
+		t.at[p.Agents[i].Name] = len(t.agents)
+		t.agents = append(t.agents, &p.Agents[i])
 	}
 }
 
@@ -273,7 +273,7 @@ func (t *Team) find(name string) (swarm.Agent, bool) {
 	if !ok {
 		return swarm.Agent{}, false
 	}
-	return t.agents[i], true
+	return *t.agents[i], true
 }
 
 func (t *Team) most() int {
@@ -295,8 +295,8 @@ func (t *Team) providers() (names []string) {
 // role returns the first agent that has a role of this name.
 func (t *Team) role(name string) *swarm.Agent {
 	for i := range t.agents {
-		if name != "" && roleOf(&t.agents[i]) == name {
-			return &t.agents[i]
+		if name != "" && roleOf(t.agents[i]) == name {
+			return t.agents[i]
 		}
 	}
 	return nil
@@ -304,7 +304,7 @@ func (t *Team) role(name string) *swarm.Agent {
 
 func (t *Team) roles() (names []string) {
 	for i := range t.agents {
-		if name := roleOf(&t.agents[i]); name != "" && !slices.Contains(names, name) {
+		if name := roleOf(t.agents[i]); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

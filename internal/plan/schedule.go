@@ -51,9 +51,9 @@ type node struct {
 	open    int   // dependencies that have not ended, and agents without an output yet
 	agent   *limiter
 	cap     *limiter
-	why     Wait // when waiting: the reason
-	started bool // in this iteration
-	needs   bool // it has an OnNeeded dependency; saves the scan of its dependencies otherwise
+	why     *Wait // when waiting: the reason
+	started bool  // in this iteration
+	needs   bool  // it has an OnNeeded dependency; saves the scan of its dependencies otherwise
 }
 
 type dep struct {

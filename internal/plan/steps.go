@@ -169,13 +169,13 @@ func (s *Schedule) Wait(i int, why Wait) {
 		return
 	}
 	s.leave(i)
-	s.nodes[i].status, s.nodes[i].why = swarm.Waiting, why
+	s.nodes[i].status, s.nodes[i].why = swarm.Waiting, &why
 }
 
 // Again reports that a waiting task may run again.
 func (s *Schedule) Again(i int) {
 	if n := &s.nodes[i]; n.status == swarm.Waiting {
-		n.status, n.why = swarm.Pending, Wait{}
+		n.status, n.why = swarm.Pending, nil
 		if !s.follower {
 			s.ready.push(i)
 		}
@@ -189,7 +189,7 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 		return
 	}
 	s.leave(i)
-	n.status, n.why = st, Wait{}
+	n.status, n.why = st, nil
 	s.left--
 	if st == swarm.Completed && !s.good[n.task.Agent] {
 		s.firstOutput(n.task.Agent)

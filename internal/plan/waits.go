@@ -135,7 +135,7 @@ func (s *Schedule) Waits(i int) []Wait {
 	n := &s.nodes[i]
 	switch {
 	case n.status == swarm.Waiting:
-		return []Wait{n.why}
+		return []Wait{*n.why}
 	case n.status != swarm.Pending:
 		return nil
 	}

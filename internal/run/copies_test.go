@@ -17,7 +17,7 @@ func TestCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStreams(h, "run", newRedactor(nil, nil), nil)
+	s := newStreams(h, "run", nil, nil)
 	for _, turn := range []struct {
 		iteration, attempt int
 		text               string

@@ -341,13 +341,13 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.notifier = p.Notify
 	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, d.start.Sources)
 	tokens := agenttoken.New(string(d.ID))
-	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
+	secrets := newRedactor(p, tokens)
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
-	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
-		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence}}
+	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.Bytes, Cut: secrets.Cut, Watch: d.streams,
+		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
 	if !d.start.Replay { // a replay starts no agent
-		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
-			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
+		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,
+			fault: func(err error) { _ = d.notice(ctx, secrets.String(err.Error()), "") }}
 		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
@@ -389,13 +389,7 @@ func (d *driver) prepare(ctx context.Context) error {
 }
 
 // Plan returns the plan that the run began with.
-func (r *Run) Plan() (*swarm.Plan, error) {
-	p, ok, err := swarm.FindBody[swarm.Plan](r.log, planKey)
-	if err == nil && !ok {
-		err = swarm.Errorf(swarm.Storage, "the log has no plan")
-	}
-	return &p, err
-}
+func (r *Run) Plan() (*swarm.Plan, error) { return swarm.FindPlan(r.log, planKey) }
 
 // providerOptions returns what all providers of the run need.
 func (d *driver) providerOptions() provider.Options {

@@ -2,10 +2,9 @@ package run
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"swarm"
 	"swarm/internal/agenttoken"
@@ -42,48 +41,12 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 	return environ
 }
 
-// tokensOf returns the tokens of a plan's agents for our own server, by the text that replaces
-// them.
-func tokensOf(p *swarm.Plan, tokens *agenttoken.Tokens) map[string]string {
-	all := map[string]string{}
-	for _, a := range p.Agents {
-		all[tokenOf(a.Name)] = tokens.For(a.Name)
-	}
-	return all
+// newRedactor makes the redactor of a run: for the secrets of its plan and this environment, and for
+// the tokens of its agents.
+func newRedactor(p *swarm.Plan, tokens *agenttoken.Tokens) *secret.Redactor {
+	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), nil,
+		secret.Beginning{Name: "SWARM_AGENT_TOKEN", Text: tokens.Beginning(), Rest: agenttoken.MaxRest})
 }
-
-// tokenOf is the text that replaces an agent's token.
-func tokenOf(agent string) string { return "SWARM_AGENT_TOKEN of " + agent }
-
-// A redactor removes secrets from everything that is stored. It learns more of them while the run
-// goes on: an agent that joins later has a token, too. The mutex serializes learning. Readers load
-// the current redactor without it.
-type redactor struct {
-	environ []string
-
-	mu     sync.Mutex
-	tokens map[string]string // by the text that replaces them
-	atomic.Pointer[secret.Redactor]
-}
-
-func newRedactor(environ []string, tokens map[string]string) *redactor {
-	k := &redactor{environ: environ, tokens: tokens}
-	k.Store(secret.New(environ, tokens))
-	return k
-}
-
-// learn adds an agent's token. It must be called before anybody gets the token.
-func (r *redactor) learn(agent, token string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if name := tokenOf(agent); r.tokens[name] != token {
-		r.tokens[name] = token
-		r.Store(secret.New(r.environ, r.tokens))
-	}
-}
-
-func (r *redactor) bytes(b []byte) []byte  { return r.Load().Bytes(b) }
-func (r *redactor) cut(text string) string { return r.Load().Cut(text) }
 
 // redactPlan returns a plan and its texts without secrets, to be stored. The prompts of turns have
 // none either, so agents get the same text as without it. A script or a schema with [secret NAME]

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"strings"
 	"testing"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 	"swarm/internal/secret"
 )
 
@@ -38,16 +40,13 @@ func TestSecretsOfAPlan(t *testing.T) {
 	}
 }
 
-// A token is a secret before an agent gets it, also for holders of the redactor from before.
-func TestTokensOfThoseWhoJoin(t *testing.T) {
-	v := newRedactor([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
-	redact := v.bytes
-	v.learn("b", "swa_token-of-b")
-	if got := string(redact([]byte("plain-012345 swa_token-of-a swa_token-of-b"))); got != "[secret API_KEY] [secret SWARM_AGENT_TOKEN_of_a] [secret SWARM_AGENT_TOKEN_of_b]" {
-		t.Error(got)
-	}
-	before := v.Load()
-	if v.learn("b", "swa_token-of-b"); v.Load() != before {
-		t.Error("what is known is learned again")
+// TestTokensAreSecrets: the token of every agent is one, also of those that join later.
+func TestTokensAreSecrets(t *testing.T) {
+	tokens := agenttoken.New("run-1")
+	r := newRedactor(&swarm.Plan{}, tokens)
+	for _, agent := range []string{"a", "coder.2", strings.Repeat("n", 63) + ".1000"} {
+		if got := r.String("of " + agent + ": " + tokens.For(agent) + "."); got != "of "+agent+": [secret SWARM_AGENT_TOKEN]." {
+			t.Error(got)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // The mutex guards the map only. The deltas of one turn come from one goroutine at a time, so a
 // stream needs none.
 type streams struct {
-	secrets *redactor
+	secrets *secret.Redactor
 	files   *statedir.StreamsWriter
 	observe func(task, turn string, d swarm.Delta) // passes a delta to the observer
 	copies  copies
@@ -30,7 +30,7 @@ type stream struct {
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-func newStreams(h *statedir.Home, run swarm.RunID, k *redactor, observe func(task, turn string, d swarm.Delta)) *streams {
+func newStreams(h *statedir.Home, run swarm.RunID, k *secret.Redactor, observe func(task, turn string, d swarm.Delta)) *streams {
 	return &streams{secrets: k, files: h.WriteStreams(run), observe: observe, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }
@@ -48,14 +48,14 @@ func (s *streams) Delta(c flow.Call, start int, d swarm.Delta) {
 	if d.Text != "" {
 		clean := t.text[d.Kind]
 		if clean == nil {
-			clean = s.secrets.Load().Stream()
+			clean = s.secrets.Stream()
 			t.text[d.Kind] = clean
 		}
 		if d.Text = clean.Write(d.Text); d.Text == "" {
 			return
 		}
 	}
-	redactor := s.secrets.Load()
+	redactor := s.secrets
 	d.File, d.Session = redactor.String(d.File), redactor.String(d.Session)
 	if d.Tool != nil && !redactor.Empty() {
 		clean := *d.Tool

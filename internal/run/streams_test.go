@@ -8,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/secret"
 	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
 )
@@ -32,7 +33,7 @@ func TestStreamsHoldNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &witness{}
-	s := newStreams(h, "run", newRedactor([]string{"API_KEY=" + canary}, nil), func(task, _ string, d swarm.Delta) { w.Delta(task, d) })
+	s := newStreams(h, "run", secret.New([]string{"API_KEY=" + canary}, nil), func(task, _ string, d swarm.Delta) { w.Delta(task, d) })
 	tool := &swarm.ToolUse{ID: "id-" + canary, Name: "send " + canary, Input: json.RawMessage(`{"to":"` + canary + `"}`), Output: "sent " + canary}
 	for _, d := range []swarm.Delta{{Kind: swarm.DeltaText, Text: "it is " + canary + "\n"}, {Kind: swarm.DeltaTool, Tool: tool},
 		{Kind: swarm.DeltaFile, File: "/tmp/" + canary}, {Kind: swarm.DeltaSession, Session: "s-" + canary}} {

@@ -22,7 +22,6 @@ type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 type toolServer struct {
 	service *agentapi.Service
 	tokens  *agenttoken.Tokens
-	secrets *redactor
 	version string
 	fault   func(error)
 	shared  swarm.ToolHost // the server of this process; nil = none
@@ -33,8 +32,7 @@ type toolServer struct {
 	leave  func() error
 }
 
-// endpoint returns the server as one agent may use it. The redactor learns the token first, so that
-// no stream can store it.
+// endpoint returns the server as one agent may use it.
 func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,9 +51,7 @@ func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 			return end()
 		}
 	}
-	token := d.tokens.For(agent)
-	d.secrets.learn(agent, token)
-	return swarm.ToolEndpoint{URL: d.server.URL(), Token: token}, nil
+	return swarm.ToolEndpoint{URL: d.server.URL(), Token: d.tokens.For(agent)}, nil
 }
 
 func (d *toolServer) close() error {

@@ -29,8 +29,11 @@ func OpenUserMailbox(h *statedir.Home, id swarm.RunID) (*UserMailbox, error) {
 
 // serviceOf returns the service through which a person acts on the run with this log.
 func serviceOf(id swarm.RunID, log swarm.RunLog) *agentapi.Service {
-	p, _, _ := swarm.FindBody[swarm.Plan](log, planKey)
-	return &agentapi.Service{Run: id, Log: log, Folds: log, Redact: Redactor(&p)}
+	p, err := swarm.FindPlan(log, planKey)
+	if err != nil {
+		p = &swarm.Plan{} // the service reports it
+	}
+	return &agentapi.Service{Run: id, Log: log, Folds: log, Redact: Redactor(p)}
 }
 
 // Redactor returns a function that removes secrets from texts: those in the environment of this

@@ -40,9 +40,22 @@ func (r *Redactor) Cut(s string) string {
 	return r.String(strings.Join(pieces, Ellipsis))
 }
 
+// minTail is the length of the shortest end of a secret with a known [Beginning] that is removed at
+// a cut. Of a shorter end too much is missing to guess.
+const minTail = 24
+
 // remains returns how many bytes at the beginning of s are the end of a needle.
 func (r *Redactor) remains(s string) (most int) {
 	for _, n := range r.needles {
+		if n.more > 0 && most == 0 { // any letters and digits may be its end
+			tail := 0
+			for tail < min(len(s), n.more) && isTokenByte(s[tail]) {
+				tail++
+			}
+			if tail >= minTail {
+				most = tail
+			}
+		}
 		for length := min(len(n.text)-1, len(s)); length >= max(minRest, most+1); length-- {
 			if strings.HasPrefix(s, n.text[len(n.text)-length:]) {
 				most = length

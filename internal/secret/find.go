@@ -27,6 +27,7 @@ func (r *Redactor) index() {
 type match struct {
 	start, end int
 	mark       string
+	open       bool // it goes on if more letters and digits follow
 }
 
 // longestMatch bounds a match, so that a text in which secrets overlap without end can still be
@@ -52,12 +53,29 @@ func (r *Redactor) find(s string, at int) (m match) {
 				if m.mark == "" {
 					m.start, m.mark = start, r.needles[i].mark
 				}
-				m.end = max(m.end, start+len(n))
+				if until, open := r.needles[i].end(s, start); until >= m.end {
+					m.end, m.open = until, open
+				}
 				break
 			}
 		}
 	}
 	return m
+}
+
+// end returns where a needle that begins at start ends, and whether it would go on with more text.
+func (n *needle) end(s string, start int) (end int, open bool) {
+	end = start + len(n.text)
+	most := end + n.more
+	for end < len(s) && end < most && isTokenByte(s[end]) {
+		end++
+	}
+	return end, end < most
+}
+
+// isTokenByte reports whether a byte may stand in a token, or in its base64 or hexadecimal.
+func isTokenByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '_'
 }
 
 // undecided returns the place from which the rest of s may be the beginning of a needle.

@@ -31,18 +31,28 @@ type Redactor struct {
 	starts [256][]int32 // needles by their first byte
 }
 
-// A needle is one spelling of a value.
+// A needle is one spelling of a value, or of the beginning of values.
 type needle struct {
 	text string
 	mark string // the text that replaces it
+	more int    // how many letters and digits may follow that belong to it
+}
+
+// A Beginning is the beginning of many secrets, such as the tokens of a run's agents. Their rest are
+// letters, digits, - and _. One Beginning costs as much as one secret, however many there are.
+type Beginning struct {
+	Name string
+	Text string
+	Rest int // the most that follows, in bytes
 }
 
 // schemes are the words before a secret in an Authorization header.
 var schemes = []string{"bearer", "basic", "token"}
 
 // New makes a Redactor for the secrets in an environment, as os.Environ returns it, and for more
-// secrets by name. All values in more are secrets, whatever their names.
-func New(environ []string, more map[string]string) *Redactor {
+// secrets by name. All values in more are secrets, whatever their names, and all values with one of
+// the beginnings.
+func New(environ []string, more map[string]string, beginnings ...Beginning) *Redactor {
 	values := map[string]string{} // value → name; if several names have the same value, the first in the alphabet
 	addValue := func(name, value string) {
 		value = strings.TrimSpace(value)
@@ -78,7 +88,7 @@ func New(environ []string, more map[string]string) *Redactor {
 		addValue(name, value)
 	}
 	r := &Redactor{}
-	if len(values) == 0 {
+	if len(values) == 0 && len(beginnings) == 0 {
 		return r
 	}
 	marks := map[string]string{}
@@ -91,7 +101,12 @@ func New(environ []string, more map[string]string) *Redactor {
 		}
 	}
 	for text, mark := range marks {
-		r.needles = append(r.needles, needle{text, mark})
+		r.needles = append(r.needles, needle{text: text, mark: mark})
+	}
+	for _, b := range beginnings {
+		for _, text := range spellings(b.Text) { // in hexadecimal the rest is twice as long
+			r.needles = append(r.needles, needle{text, "[secret " + printable(b.Name) + "]", 2 * b.Rest})
+		}
 	}
 	slices.SortFunc(r.needles, func(a, b needle) int {
 		if d := len(b.text) - len(a.text); d != 0 {
@@ -166,7 +181,7 @@ func (s *Stream) Write(piece string) string {
 		if found.mark == "" || found.start >= keep {
 			break
 		}
-		if found.end > keep {
+		if found.end > keep || found.open && found.end == len(text) {
 			keep = found.start
 			break
 		}

@@ -35,14 +35,11 @@ func (r *Runner) plan(ref string) (*loadedPlan, error) {
 	if p := r.plans[ref]; p != nil {
 		return p, nil
 	}
-	body, ok, err := swarm.FindBody[swarm.Plan](r.Log, ref)
+	shared, err := swarm.FindPlan(r.Log, ref)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, swarm.Errorf(swarm.Storage, "the log has no plan %s", ref)
-	}
-	p := &loadedPlan{Plan: &body, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
+	p := &loadedPlan{Plan: shared, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
 	for i := range p.Tasks {
 		p.tasks[p.Tasks[i].Name] = &p.Tasks[i]
 	}

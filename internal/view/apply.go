@@ -318,13 +318,13 @@ func (r *Run) iterate(e *swarm.Event) error {
 
 // addPlan adds the tasks and agents of a plan, or of an addition to it.
 func (r *Run) addPlan(e *swarm.Event) error {
-	p, err := swarm.Body[swarm.Plan](e)
+	p, err := swarm.PlanOf(e)
 	if err != nil {
 		return err
 	}
 	team := r.team != nil || p.Team != nil
 	if !team {
-		if err := r.sched.Add(&p); err != nil {
+		if err := r.sched.Add(p); err != nil {
 			return unusable(e, "%w", err)
 		}
 	}
@@ -342,7 +342,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 		r.addEdge(edge)
 	}
 	if team {
-		r.addMembers(e, &p)
+		r.addMembers(e, p)
 		return nil
 	}
 	first := len(r.groups)
