@@ -92,28 +92,55 @@ func rpcError(code int64, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: text}
 }
 
-// rpcAnswer is the answer to a message that was not executed. Its id is null, because what is wrong
-// could be the id.
-func rpcAnswer(err *jsonrpc.Error) []byte {
+// rpcAnswer is the answer to a message that was not executed. It has the id of the message, so that
+// the client can tell which of its calls failed, or null if the message does not have exactly one.
+func rpcAnswer(text []byte, err *jsonrpc.Error) (answer []byte, known bool) {
+	id := rpcID(text)
 	return append(swarm.Encode(struct {
-		JSONRPC string         `json:"jsonrpc"`
-		ID      *string        `json:"id"`
-		Error   *jsonrpc.Error `json:"error"`
-	}{"2.0", nil, err}), '\n')
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, err}), '\n'), id != nil
+}
+
+// rpcID returns the id of a call that is not executed, or nil.
+func rpcID(text []byte) (id json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil || key == "id" && id != nil {
+			return nil
+		}
+		if key == "id" {
+			id = value
+		}
+	}
+	if !isRPCID(id) || string(id) == "null" {
+		return nil
+	}
+	return id
 }
 
 // readRPCRequest replaces the body of a request by its canonical form. It answers the request
-// itself, and returns false, if the body is not one JSON-RPC message.
+// itself, and returns false, if the body is not one JSON-RPC message. The answer to a call with an id
+// has the status 200: MCP clients give up their session at any other.
 func readRPCRequest(w http.ResponseWriter, r *http.Request) bool {
 	text, _ := io.ReadAll(r.Body) // the guard has read it into memory
-	text, wrong := readRPC(text)
+	good, wrong := readRPC(text)
 	if wrong != nil {
+		answer, known := rpcAnswer(text, wrong)
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(rpcAnswer(wrong)) // an error means that the client is gone
+		if !known {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_, _ = w.Write(answer) // an error means that the client is gone
 		return false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(text))
+	r.Body = io.NopCloser(bytes.NewReader(good))
 	return true
 }
 
@@ -137,7 +164,8 @@ func (l *rpcLines) Read(b []byte) (int, error) {
 		}
 		good, wrong := readRPC(line)
 		if wrong != nil {
-			if _, err := l.out.Write(rpcAnswer(wrong)); err != nil {
+			answer, _ := rpcAnswer(line, wrong)
+			if _, err := l.out.Write(answer); err != nil {
 				return 0, err
 			}
 			continue

@@ -55,8 +55,8 @@ var looseMessages = []struct {
 	{`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`, -32600},
 }
 
-// rpcCode is the code of the error in an answer; 0 = there is none.
-func rpcCode(t *testing.T, answer []byte) int {
+// rpcCode is the code of the error in an answer, and the id in it; 0 = there is none.
+func rpcCode(t *testing.T, answer []byte) (code int, id string) {
 	t.Helper()
 	var a struct {
 		JSONRPC string
@@ -69,10 +69,10 @@ func rpcCode(t *testing.T, answer []byte) int {
 	if err := json.Unmarshal(answer, &a); err != nil {
 		t.Fatalf("the answer is %q", answer)
 	}
-	if a.Error.Code != 0 && (a.JSONRPC != "2.0" || string(a.ID) != "null" || a.Error.Message == "") {
+	if a.Error.Code != 0 && (a.JSONRPC != "2.0" || string(a.ID) != "null" && string(a.ID) != "1" || a.Error.Message == "") {
 		t.Errorf("the answer is %s", answer)
 	}
-	return a.Error.Code
+	return a.Error.Code, string(a.ID)
 }
 
 // TestLooseMessagesAreNotExecuted: within a session and without one, over HTTP.
@@ -97,13 +97,38 @@ func TestLooseMessagesAreNotExecuted(t *testing.T) {
 			}
 			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
-			if err != nil || answer.StatusCode != http.StatusBadRequest || rpcCode(t, body) != m.code {
+			status := http.StatusBadRequest // without an id, no call of the client waits for the answer
+			code, id := rpcCode(t, body)
+			if id == "1" {
+				status = http.StatusOK
+			}
+			if err != nil || answer.StatusCode != status || code != m.code {
 				t.Errorf("%.80q is answered with %d %s %v, want %d", m.text, answer.StatusCode, body, err, m.code)
 			}
 		}
 	}
 	if kept := h.agents["coder"].all(); len(kept) > 0 {
 		t.Errorf("calls were executed: %q", kept)
+	}
+}
+
+// TestIDOfARefusedMessage: a client learns which of its calls failed, if the message says so once.
+func TestIDOfARefusedMessage(t *testing.T) {
+	for text, want := range map[string]string{
+		keepCall("1", `,"text":"y"`):             "1",
+		keepCall(`"a"`, `,"number":"\ud800"`):    `"a"`,
+		keepCall("1", "") + " garbage":           "1",
+		`{"id":1,"id":2,"method":"ping"}`:        "",
+		`{"ID":1,"method":"ping"}`:               "",
+		keepCall("1.5", ""):                      "",
+		keepCall("null", ""):                     "",
+		`[` + keepCall("1", `,"text":"y"`) + `]`: "",
+		`{"params":{"id":1},"method":"ping",,}`:  "",
+		"\x00" + keepCall("1", ""):               "",
+	} {
+		if got := string(rpcID([]byte(text))); got != want {
+			t.Errorf("the id of %q is %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -128,11 +153,12 @@ func TestLooseLinesAreNotExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range looseMessages {
-		if got := rpcCode(t, exchange(m.text)); got != m.code {
+		if got, _ := rpcCode(t, exchange(m.text)); got != m.code {
 			t.Errorf("%.80q is answered with %d, want %d", m.text, got, m.code)
 		}
 	}
-	if got := exchange(keepCall("7", `,"number":1.10`)); rpcCode(t, got) != 0 || !strings.Contains(string(got), "1.10") {
+	got := exchange(keepCall("7", `,"number":1.10`))
+	if code, _ := rpcCode(t, got); code != 0 || !strings.Contains(string(got), "1.10") {
 		t.Errorf("a good call is answered with %s", got)
 	}
 	if kept := h.agents["coder"].all(); len(kept) != 1 {
