@@ -385,7 +385,9 @@ func (m *model) mute(l *entry, surely bool) bool {
 }
 
 // circular reports whether a task of a line could never end if the line were entered at a place of
-// the log. Failures can make accepted tasks wait for each other; then the model does not know.
+// the log. Failures can make accepted tasks wait for each other; then the model does not know. Nor does
+// it know when an open task refers to an agent whose last task failed just when that line was planned:
+// the open task may wait for an output that is still to come.
 func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
 	var open []*made
 	for _, t := range m.tasks {
@@ -393,7 +395,12 @@ func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
 			open = append(open, t)
 		}
 	}
-	known = len(m.stuck(open, at)) == 0
+	known = len(m.stuck(open, at)) == 0 && !slices.ContainsFunc(open, func(t *made) bool {
+		return slices.ContainsFunc(t.line.stages[t.stage].refs, func(x string) bool {
+			surely, perhaps := m.silent(t.line, t.stage, x)
+			return perhaps && !surely && m.good(x, at) == nil
+		})
+	})
 	for i, st := range l.stages {
 		for _, a := range st.agents {
 			open = append(open, &made{agent: a, line: l, stage: i})
