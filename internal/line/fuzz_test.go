@@ -22,7 +22,7 @@ var seeds = []string{
 	"@pm $ba. $ba, $ba's $ba$pm $ba- $ba_ $ba-x", `@pm \$ba $$ba $BA $1 ${ba} \\$ba \$$ba $`, "@pm $nosuch", `@pm \->@ba \-> x \->`, `\-> x`, `\@pm x`, `\/x`, `\\@x`, `\@@x`,
 	"@pm a\rb\r\nc\n", "\ufeff@pm\u00a0x", "@pm \x1b[31m", "@pm \xff", "@pm \u009b1m", "@pm $a $b $c $d $e $f $g $h $i $j $k", "@pm $a $a $b",
 	"/status", "/cancel all", "/save a b", "/usr/bin x", "/", "/use @pm", "/model @pm x", "/status\n@pm x", "@notify --model x y", "@notify x -> @pm y", "@pm $builder-1 $builder-1- $builder",
-	"@pm x -> @ba y & ", "@pm $pm->@ba $pm-->@ba x", "日本 $pm 語 -> @ba é",
+	"#", `\#000000`, "\n#", "# a\nb", "@pm x -> @ba y & ", "@pm $pm->@ba $pm-->@ba x", "日本 $pm 語 -> @ba é",
 }
 
 var fuzzTeam = Team{Agents: []string{"pm", "ba", "builder-1", "writer", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}, Default: "pm"}
@@ -171,6 +171,8 @@ func slowly(text string, team Team) (line slowLine, ok bool) {
 	bad := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\r\n\t", r) }
 	if body := strings.Trim(text, blanks); len(text) > MaxLine || !utf8.ValidString(text) || strings.ContainsFunc(text, bad) || body == "" {
 		return line, false
+	} else if body[0] == '#' { // a comment is one line, and does nothing
+		return line, !strings.ContainsAny(body, "\r\n")
 	} else if end := slowEnd.FindStringSubmatch(body); len(end[3]) > 1 {
 		return line, false
 	} else {
@@ -244,7 +246,7 @@ func slowStageOf(text string, first bool, team Team) (s slowStage, ok bool) {
 		text = slowNoFlag.ReplaceAllString(text, "$1$2")
 	} else if s.Agents = []string{team.Default}; team.Default == "" {
 		return s, false
-	} else if first && (strings.HasPrefix(text, `\@`) || strings.HasPrefix(text, `\/`)) {
+	} else if first && (strings.HasPrefix(text, `\@`) || strings.HasPrefix(text, `\/`) || strings.HasPrefix(text, `\#`)) {
 		text = text[1:]
 	}
 	s.Parts, ok = slowParts(strings.Trim(text, blanks), team)

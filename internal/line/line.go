@@ -105,7 +105,9 @@ func Parse(text string, team Team) (*Line, error) {
 // text that was meant to be sent.
 func (p *parser) comment() (*Line, error) {
 	text := p.text[:trimmedLen(p.text)]
-	if i := strings.IndexAny(text, "\r\n"); i >= 0 && skipBlanks(text, i) < len(text) {
+	first := skipBlanks(text, 0)
+	if i := strings.IndexAny(text[first:], "\r\n"); i >= 0 {
+		i += first
 		return nil, errorAt(i, i+1, "a comment is one line").
 			hint("enter what follows as a line of its own, or begin with \\# to send all of it")
 	}
