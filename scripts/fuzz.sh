@@ -3,10 +3,13 @@
 # from then on `make test` tries it too.
 set -eu
 
-for package in $(go list "${@:-./...}"); do
-	dir=$(go list -f '{{.Dir}}' "$package")
+packages=$(go list -buildvcs=false -f '{{.ImportPath}}={{.Dir}}' "${@:-./...}")
+failed=0
+for package in $packages; do
+	dir=${package#*=} package=${package%%=*}
 	for target in $(cat "$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do
 		echo "fuzz $package $target"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "$package"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "$package" || failed=1
 	done
 done
+exit $failed
