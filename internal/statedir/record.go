@@ -1,7 +1,9 @@
 package statedir
 
 import (
+	"bytes"
 	"encoding/json"
+	"hash/crc32"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +21,9 @@ type Record struct {
 // Gap is the kind of a record that stands for output that was not kept.
 const Gap = "gap"
 
-// A line is a record, {"t":1763217125123456,"k":"text","s":"…"} with the time in microseconds, or a
-// position, {"at":1048576}, which tells how many bytes of text precede the next record.
+// A line is a record, {"t":1763217125123456,"k":"text","s":"…","c":3735928559} with the time in
+// microseconds and a checksum of everything before "c", or a position, {"at":1048576}, which tells
+// how many bytes of text precede the next record. Older builds wrote no checksums.
 type line struct {
 	Time  int64  `json:"t"`
 	Kind  string `json:"k"`
@@ -39,6 +42,7 @@ func appendAt(b []byte, at int64) []byte {
 }
 
 func appendRecord(b []byte, t time.Time, kind, text string) []byte {
+	start := len(b)
 	b = strconv.AppendInt(append(b, `{"t":`...), t.UnixMicro(), 10)
 	b = appendJSON(append(b, `,"k":`...), kind)
 	if !utf8.ValidString(text) { // streams are for people, so they are always UTF-8
@@ -46,7 +50,22 @@ func appendRecord(b []byte, t time.Time, kind, text string) []byte {
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	}
 	b = appendJSON(append(b, `,"s":`...), text)
-	return append(b, "}\n"...)
+	sum := crc32.Checksum(b[start:], castagnoli)
+	return append(strconv.AppendUint(append(b, sumKey...), uint64(sum), 10), "}\n"...)
+}
+
+const sumKey = `,"c":`
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// unchanged reports whether a line has no checksum, or the right one.
+func unchanged(b []byte) bool {
+	at := bytes.LastIndex(b, []byte(sumKey))
+	if at < 0 {
+		return true
+	}
+	sum, err := strconv.ParseUint(string(bytes.TrimSuffix(b[at+len(sumKey):], []byte{'}'})), 10, 32)
+	return err != nil || uint32(sum) == crc32.Checksum(b[:at], castagnoli) // A text may end in what looks like a checksum.
 }
 
 // appendJSON appends s, which is UTF-8, as a JSON string.
@@ -80,5 +99,5 @@ func appendJSON(b []byte, s string) []byte {
 // parseLine parses a line. ok is false for a damaged line.
 func parseLine(b []byte) (l line, ok bool) {
 	err := json.Unmarshal(b, &l)
-	return l, err == nil && (l.At != nil || l.Kind != "")
+	return l, err == nil && (l.At != nil || l.Kind != "") && unchanged(b)
 }

@@ -123,8 +123,8 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 func (r *StreamReader) emit(b []byte, fn func(Record) error) (n int, err error) {
 	l, ok := parseLine(bytes.TrimSuffix(b, []byte("\n")))
 	switch {
-	case !ok: // lost in a crash of the machine; lines are independent, so the next one counts
-		return 0, nil
+	case !ok: // damaged, or lost in a crash of the machine; lines are independent, so the next one counts
+		return 1, fn(Record{Kind: Gap, Gap: int64(len(b))})
 	case l.At != nil:
 		gap := *l.At - r.said
 		if gap <= 0 {
