@@ -20,9 +20,10 @@ import (
 func main() {
 	program := flag.String("swarm", "bin/swarm", "the program to measure")
 	only := flag.String("only", "", "measure only what has this in its name")
+	long := flag.Bool("long", false, "measure also what takes minutes: a run of 100,000 tasks")
 	dir := flag.String("dir", os.TempDir(), "where files are written: the disk that is measured")
 	flag.Parse()
-	if err := measureAll(*program, *only, *dir); err != nil {
+	if err := measureAll(*program, *only, *dir, *long); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -34,6 +35,7 @@ type lab struct {
 	swarm string // the program
 	floor string // the floors that are programs
 	sdk   string // calls models by their vendors' own libraries
+	long  bool   // also what takes minutes
 	rows  []row
 
 	events int64 // in the run of a million events; 0 = it is not written yet
@@ -54,7 +56,8 @@ var measurements = []struct {
 	{"chain", (*lab).chain},
 	{"start", (*lab).start},
 	{"programs", (*lab).programs},
-	{"long", (*lab).long},
+	{"long", (*lab).longChain},
+	{"longest", (*lab).longest},
 	{"telemetry", (*lab).telemetry},
 	{"schedule", (*lab).schedule},
 	{"bytes", (*lab).bytes},
@@ -79,8 +82,8 @@ var measurements = []struct {
 	{"rest", (*lab).rest},
 }
 
-func measureAll(program, only, dir string) (err error) {
-	l := &lab{}
+func measureAll(program, only, dir string, long bool) (err error) {
+	l := &lab{long: long}
 	if l.swarm, err = filepath.Abs(program); err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
-	"slices"
+	"io"
 	"time"
 
 	"swarm"
@@ -32,12 +34,16 @@ type stored struct {
 	Tasks    []task          `json:"tasks,omitempty"`
 }
 
-// Marshal returns the fold for storage. Tasks are encoded one by one, behind the rest. Encoding
-// 10,000 of them at once would need buffers several times as large as the result, at the end of a
-// run, when memory is fullest.
+// packedTasks is the number of tasks from which on a fold is stored compressed. The fold of 100,000
+// tasks has 100 MB; storing it took three times that at the end of a run, when memory is fullest.
+// Smaller folds are quicker to read as they are.
+const packedTasks = 20_000
+
+// Marshal returns the fold for storage. Agents and tasks are encoded one by one. Encoding 10,000 of
+// them at once would need buffers several times as large as the result.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Agents: r.agents, Edges: r.edges, Boxes: r.boxes}
+		Groups: r.groups, Edges: r.edges, Boxes: r.boxes}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -46,32 +52,52 @@ func (r *Run) Marshal() []byte {
 			s.Paused = append(s.Paused, a.Name)
 		}
 	}
-	b := swarm.Encode(s)
-	if len(r.tasks) == 0 {
-		return b
+	var b bytes.Buffer
+	if len(r.tasks) < packedTasks {
+		b.Grow(600 * len(r.tasks))
+		r.write(&b, s)
+		return b.Bytes()
 	}
-	b = append(b[:len(b)-1], `,"tasks":[`...)
-	for i, t := range r.tasks {
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a level that exists
+	r.write(z, s)
+	_ = z.Close() // a buffer takes everything
+	return b.Bytes()
+}
+
+// write writes the fold: s, and then the agents and tasks.
+func (r *Run) write(w io.Writer, s stored) {
+	head := swarm.Encode(s)
+	_, _ = w.Write(head[:len(head)-1]) // a buffer takes everything, here and below
+	list := func(name string, n int, one func(i int) any) {
+		before := `,"` + name + `":[`
+		for i := range n {
+			_, _ = io.WriteString(w, before)
+			_, _ = w.Write(swarm.Encode(one(i)))
+			before = ","
+		}
+		if n > 0 {
+			_, _ = io.WriteString(w, "]")
+		}
+	}
+	list("agents", len(r.agents), func(i int) any { return &r.agents[i] })
+	list("tasks", len(r.tasks), func(i int) any {
+		t := r.tasks[i]
 		if r.team == nil {
 			t.Status = r.sched.Status(i)
 		}
 		if t.Status == swarm.Waiting { // only this wait is stored; the others follow from the tasks
 			t.Waits = []Wait{r.sched.Waits(i)[0]}
 		}
-		one := swarm.Encode(&t)
-		if i == 0 {
-			b = slices.Grow(b, len(r.tasks)*(len(one)+len(one)/4))
-		}
-		b = append(append(b, one...), ',')
-	}
-	return append(b[:len(b)-1], "]}"...)
+		return &t
+	})
+	_, _ = io.WriteString(w, "}")
 }
 
 // Unmarshal restores a fold from the result of Marshal. Folding goes on with the event after its
 // Seq.
 func Unmarshal(b []byte) (*Run, error) {
-	var s stored
-	if err := json.Unmarshal(b, &s); err != nil {
+	s, err := read(b)
+	if err != nil {
 		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view cannot be read", Err: err}
 	}
 	if s.Version != Version {
@@ -97,6 +123,18 @@ func Unmarshal(b []byte) (*Run, error) {
 		r.sched.PauseAgent(name, true)
 	}
 	return r, nil
+}
+
+// read decodes a stored fold, compressed or not.
+func read(b []byte) (s stored, err error) {
+	if !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // the mark of gzip; JSON begins with {
+		return s, json.Unmarshal(b, &s)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return s, err
+	}
+	return s, json.NewDecoder(z).Decode(&s)
 }
 
 // reschedule restores the tasks and the schedule. It adds all plans as one.
