@@ -50,7 +50,8 @@ type Run struct {
 	home  *statedir.Home
 	log   swarm.RunLog
 	start swarm.RunStart
-	fence int64 // this process owns the run; 0 = not yet
+	fence int64       // this process owns the run; 0 = not yet
+	first *swarm.Plan // held, so that all readers of this process share it; nil = not read yet
 	// redact removes secrets from what is added to the plan. It is set by Start and Take.
 	redact func([]byte) []byte
 }
@@ -389,7 +390,12 @@ func (d *driver) prepare(ctx context.Context) error {
 }
 
 // Plan returns the plan that the run began with.
-func (r *Run) Plan() (*swarm.Plan, error) { return swarm.FindPlan(r.log, planKey) }
+func (r *Run) Plan() (p *swarm.Plan, err error) {
+	if r.first == nil {
+		r.first, err = swarm.FindPlan(r.log, planKey)
+	}
+	return r.first, err
+}
 
 // providerOptions returns what all providers of the run need.
 func (d *driver) providerOptions() provider.Options {

@@ -322,6 +322,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
+	r.plans = append(r.plans, p)
 	team := r.team != nil || p.Team != nil
 	if !team {
 		if err := r.sched.Add(p); err != nil {

@@ -34,7 +34,8 @@ type Run struct {
 	pausedAt time.Time
 	retries  []int // tasks that wait for their next attempt, unordered because there are few
 	sched    *plan.Schedule
-	team     *plan.Team // of a team: its members are the tasks; nil = a pipeline, see sched
+	plans    []*swarm.Plan // held, so that the other readers of this process share them
+	team     *plan.Team    // of a team: its members are the tasks; nil = a pipeline, see sched
 }
 
 // A task is the public state of a task and what the schedule needs to be restored.
