@@ -42,7 +42,7 @@ run() {
 	sessions) $long $GO test -v $race -timeout "$LIMIT" -run TestRandomSessions ./internal/session ;;
 	kills) $long $GO test -v -timeout "$LIMIT" -run 'Killed|Cancel' ./cmd/swarm ;;
 	power) $long $GO test -v -timeout "$LIMIT" -run 'PowerLoss|FullDisk' ./cmd/swarm ;;
-	damage) $long $GO test -v -timeout "$LIMIT" -run '^TestDamage' ./internal/sqlite ./internal/recording ./cmd/swarm ;;
+	damage) $long $GO test -v -timeout "$LIMIT" -run 'Damage' ./internal/sqlite ./internal/recording ./cmd/swarm ;;
 	leftovers) $long $GO test -v -timeout "$LIMIT" -run 'Leftover|LeaveNobody' ./internal/process ./cmd/swarm ;;
 	mutants) SWARM_TEST_MUTANTS=all $GO test -v -timeout "$LIMIT" ./internal/mutants ;;
 	fuzz) sh scripts/fuzz.sh ./... ;;

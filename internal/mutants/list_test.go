@@ -126,7 +126,7 @@ var all = []mutant{
 		"internal/mail", ".", quick},
 	{"a message in a prompt cannot forge another", "internal/prompt/escape.go",
 		`return escape(string(text))`, `return clean(string(text))`,
-		"internal/prompt", "^TestEscapeKnowsOwnLinesInDisguise$", quick},
+		"internal/prompt", "^TestEscapeKnowsOwnLinesInDisguise$", slow},
 	{"a question is answered once", "internal/agentapi/grant.go",
 		`Key: swarm.AnsweredKey(asked.ID)`, `Key: swarm.AnsweredKey(asked.ID) + answer.By`,
 		"internal/agentapi", "^TestFirstAnswer$", slow},
