@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -34,14 +35,31 @@ func NewEvent(kind EventKind, body any) Event {
 // < and > unescaped, because models read them more easily than \u003c. Encode is for types that can
 // always be encoded, so a failure is a bug and panics.
 func Encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	if err := w.Encode(v); err != nil {
+	e := encoders.Get().(*encoder)
+	if err := e.json.Encode(v); err != nil {
 		panic(fmt.Sprintf("encode %T: %v", v, err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	text := bytes.Clone(bytes.TrimSuffix(e.text.Bytes(), []byte("\n")))
+	if e.text.Reset(); e.text.Cap() <= keptEncoder {
+		encoders.Put(e)
+	}
+	return text
 }
+
+// An encoder is used again, so that a body costs one allocation of its own size.
+type encoder struct {
+	text bytes.Buffer
+	json *json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.json = json.NewEncoder(&e.text)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+const keptEncoder = 64 << 10 // a larger buffer is not kept
 
 // UseBody decodes the body of an event and passes it to use, unless the body cannot be read.
 func UseBody[T any](e *Event, use func(T)) error {

@@ -188,7 +188,7 @@ func (l *Log) backfill(r *conn, after int64) error {
 				if boxes[to] == nil {
 					boxes[to] = &box{floor: after}
 				}
-				boxes[to].add(e)
+				boxes[to].add(&e)
 			}
 			return e.Seq < base
 		})

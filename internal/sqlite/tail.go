@@ -37,14 +37,15 @@ type tail struct {
 	stop      chan struct{} // ends the poll
 }
 
-// A box holds the newest events of one receiver, oldest first.
+// A box holds the newest events of one receiver, oldest first. An event that is in several boxes is
+// in memory once.
 type box struct {
-	events []swarm.Event
+	events []*swarm.Event
 	bytes  int
 	floor  int64 // everything after this number is here
 }
 
-func (b *box) add(e swarm.Event) {
+func (b *box) add(e *swarm.Event) {
 	b.events = append(b.events, e)
 	b.bytes += len(e.Data)
 	drop := 0
@@ -63,8 +64,10 @@ func (b *box) add(e swarm.Event) {
 	}
 }
 
-func (b *box) after(seq int64) []swarm.Event {
-	return b.events[sort.Search(len(b.events), func(i int) bool { return b.events[i].Seq > seq }):]
+// after returns the first events after a number.
+func (b *box) after(seq int64, limit int) []*swarm.Event {
+	es := b.events[sort.Search(len(b.events), func(i int) bool { return b.events[i].Seq > seq }):]
+	return es[:min(limit, len(es))]
 }
 
 func (t *tail) init() {
@@ -105,10 +108,12 @@ func (t *tail) push(first int64, wrote []swarm.Event) (behind bool) {
 
 // deliver adds consecutive events, and wakes their watchers. The caller holds mu.
 func (t *tail) deliver(es []swarm.Event) {
-	for _, e := range es {
-		if e.Seq <= t.upto {
+	for i := range es {
+		if es[i].Seq <= t.upto {
 			continue
 		}
+		e := new(swarm.Event)
+		*e = es[i] // whose memory is the caller's
 		t.upto = e.Seq
 		t.all.add(e)
 		t.wake("")
@@ -148,25 +153,35 @@ func (t *tail) read(after int64, limit int, to []string) (es []swarm.Event, ok b
 		if after < t.all.floor {
 			return nil, false
 		}
-		es = t.all.after(after)
-		return slices.Clone(es[:min(limit, len(es))]), true
+		return values(t.all.after(after, limit)), true
 	}
 	for _, r := range to {
 		if b := t.boxes[r]; after < t.base || b != nil && after < b.floor {
 			return nil, false
 		}
 	}
+	var found []*swarm.Event
 	for i, r := range to {
 		if b := t.boxes[r]; b != nil && !slices.Contains(to[:i], r) {
-			new := b.after(after)
-			es = append(es, new[:min(limit, len(new))]...)
+			found = append(found, b.after(after, limit)...)
 		}
 	}
 	if len(to) > 1 {
-		slices.SortFunc(es, func(a, b swarm.Event) int { return int(a.Seq - b.Seq) })
-		es = slices.CompactFunc(es, func(a, b swarm.Event) bool { return a.Seq == b.Seq }) // an agent's mail, asked for by its name and with all agents'
+		slices.SortFunc(found, func(a, b *swarm.Event) int { return int(a.Seq - b.Seq) })
+		found = slices.CompactFunc(found, func(a, b *swarm.Event) bool { return a.Seq == b.Seq }) // an agent's mail, asked for by its name and with all agents'
 	}
-	return es[:min(limit, len(es))], true
+	return values(found[:min(limit, len(found))]), true
+}
+
+func values(es []*swarm.Event) []swarm.Event {
+	if len(es) == 0 {
+		return nil
+	}
+	all := make([]swarm.Event, len(es))
+	for i, e := range es {
+		all[i] = *e
+	}
+	return all
 }
 
 // fresh reports whether the tail may answer without a look at the file. It has the events of this
