@@ -84,6 +84,19 @@ func dials(network, address string) error {
 	return err
 }
 
+// readOK reads an answer, which must have the status 200.
+func readOK(c net.Conn) error {
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errClosed
+	}
+	return nil
+}
+
 // tunnels asks the proxy of the sandbox for a connection.
 func tunnels(address string) error {
 	proxy := strings.TrimPrefix(os.Getenv("HTTPS_PROXY"), "http://")
@@ -96,11 +109,7 @@ func tunnels(address string) error {
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", address, address)
-	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errClosed
-	}
-	return err
+	return readOK(c)
 }
 
 var ways = []way{
@@ -330,9 +339,5 @@ func getsByProxy(url string) error {
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", url)
-	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errClosed
-	}
-	return err
+	return readOK(c)
 }

@@ -60,9 +60,9 @@ func users() map[string]int {
 func newCamp(t *testing.T, uid int, bwrap string) *camp {
 	t.Helper()
 	// Not below /tmp: what lies there is hidden for another reason.
-	dir, err := os.MkdirTemp("/var/lib", "swarm-test-")
+	dir, err := os.MkdirTemp("/var/lib", "swarm-test-") //nolint:usetesting // t.TempDir is below /tmp
 	if err != nil {
-		dir, err = os.MkdirTemp(os.Getenv("HOME"), "swarm-test-")
+		dir, err = os.MkdirTemp(os.Getenv("HOME"), "swarm-test-") //nolint:usetesting // the same
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func (c *camp) open() {
 		Home: c.home, State: c.home + "/state", Victim: victim.Process.Pid, Port: tcp.Addr().(*net.TCPAddr).Port,
 		UDP: udp.LocalAddr().(*net.UDPAddr).Port, Listed: listed.Addr().(*net.TCPAddr).Port,
 		Socket: c.home + "/docker.sock", Abstract: fmt.Sprintf("@swarm-test-%d-%d", os.Getpid(), c.uid), Shared: shared,
-		Mark: fmt.Sprintf("%s", mark),
+		Mark: mark,
 	}
 	path, abstract := listen("unix", c.summit.Socket), listen("unix", c.summit.Abstract)
 	c.must(os.Chmod(c.summit.Socket, 0o777))

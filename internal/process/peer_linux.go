@@ -94,7 +94,7 @@ func peerInode(conn net.Conn) (uint32, error) {
 	if err != nil {
 		return 0, os.NewSyscallError("socket", err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Sendto(fd, socketQuery(theirs, ours), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return 0, os.NewSyscallError("sendto", err)
 	}

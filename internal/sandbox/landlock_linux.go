@@ -34,7 +34,7 @@ func hideAbstractSockets() error {
 	if errno != 0 {
 		return fmt.Errorf("landlock: %w", errno)
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *Contents) Look() map[string]swarm.Hash {
 		_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error { // unreadable folders are left out
 			switch {
 			case err != nil || entry.IsDir():
-				return nil
+				return nil //nolint:nilerr // see above
 			case len(now) >= maxContents:
 				return fs.SkipAll
 			}

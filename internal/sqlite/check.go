@@ -151,7 +151,7 @@ func (k *checker) content(mark int64) error {
 	k.add(part)
 	texts := swarm.LogPart{Part: "texts"}
 	var lost []string
-	c.texts(func(hash, text []byte, err error) error {
+	err = c.texts(func(hash, text []byte, err error) error {
 		texts.Checked++
 		if err != nil {
 			texts.Damaged++
@@ -162,6 +162,13 @@ func (k *checker) content(mark int64) error {
 		k.tell(texts.Part, texts.Checked, texts.Checked)
 		return k.ctx.Err()
 	})
+	if err := k.ctx.Err(); err != nil {
+		return err
+	}
+	if err != nil { // The other texts could not be read.
+		texts.Damaged++
+		lost = append(lost, plain(err))
+	}
 	texts.Note = strings.Join(lost[:min(5, len(lost))], ", ")
 	k.add(texts)
 	k.tell("index", 0, 0)

@@ -198,7 +198,7 @@ func readPage(tls *libc.TLS, file, buf uintptr, n int32, offset lib.Tsqlite_int6
 	if rc != lib.SQLITE_OK || n < smallest {
 		return rc
 	}
-	number := int64(offset)/pageSize + 1
+	number := offset/pageSize + 1
 	if n != pageSize || offset%pageSize != 0 || !whole(number, libc.GoBytes(buf, int(n))) {
 		vfs.damages.Store(tls, damage{page: number})
 		return lib.SQLITE_IOERR_DATA
@@ -215,7 +215,7 @@ func wholePages(tls *libc.TLS, file uintptr) int32 {
 func writePage(tls *libc.TLS, file, buf uintptr, n int32, offset lib.Tsqlite_int64) int32 {
 	if n == pageSize {
 		page := libc.GoBytes(buf, int(n))
-		binary.BigEndian.PutUint32(page[pageSize-reserved:], pageSum(int64(offset)/pageSize+1, page))
+		binary.BigEndian.PutUint32(page[pageSize-reserved:], pageSum(offset/pageSize+1, page))
 	}
 	return below.write(tls, file, buf, n, offset)
 }
@@ -223,7 +223,7 @@ func writePage(tls *libc.TLS, file, buf uintptr, n int32, offset lib.Tsqlite_int
 // readFrame reads from the write-ahead log. A frame that SQLite reads whole is checked by SQLite.
 func readFrame(tls *libc.TLS, file, buf uintptr, n int32, offset lib.Tsqlite_int64) int32 {
 	rc := below.read(tls, file, buf, n, offset)
-	at := int64(offset) - walHeader - frameHeader
+	at := offset - walHeader - frameHeader
 	if rc != lib.SQLITE_OK || n != pageSize || at < 0 || at%(pageSize+frameHeader) != 0 {
 		return rc
 	}
