@@ -26,12 +26,17 @@ func main() {
 const (
 	gcShort = 400 // most commands end before a collection would pay off
 	gcLong  = 40  // a run of 10,000 tasks holds 90 MB; five times that would be too much
+	gcLarge = 20  // a run of 100,000 tasks holds 330 MB
 )
 
 // smallHeap is the heap size, in bytes, up to which saving time is worth more than saving memory.
 const smallHeap = 64 << 20
 
-// paceCollector lets the heap grow to smallHeap, or to 1.4 times what is live, whichever is more.
+// largeHeap is the heap size, in bytes, from which on memory is worth more than time.
+const largeHeap = 192 << 20
+
+// paceCollector lets the heap grow to smallHeap, or to 1.4 times what is live, whichever is more. A
+// large one grows to 1.2 times.
 func paceCollector() {
 	debug.SetGCPercent(gcShort)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -52,5 +57,8 @@ func paceCollector() {
 
 func percentFor(live uint64) int {
 	live = max(live, 1)
+	if live > largeHeap {
+		return gcLarge
+	}
 	return int(max(gcLong, min(gcShort, (smallHeap-min(live, smallHeap))*100/live)))
 }

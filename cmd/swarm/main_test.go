@@ -8,7 +8,7 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: gcShort, 8 << 20: gcShort, 16 << 20: 300, 32 << 20: 100, 48 << 20: gcLong, 90 << 20: gcLong, 1 << 40: gcLong} {
+	for live, want := range map[uint64]int{0: gcShort, 8 << 20: gcShort, 16 << 20: 300, 32 << 20: 100, 48 << 20: gcLong, 90 << 20: gcLong, 1 << 40: gcLarge} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MB are live: %d percent, want %d", live>>20, got, want)
 		}
