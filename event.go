@@ -475,10 +475,10 @@ type EdgeRequest struct {
 
 // An ApprovalAnswer is the answer to an approval.
 type ApprovalAnswer struct {
-	ID     string         `json:"id"`
-	OK     bool           `json:"ok"`
-	Reason string         `json:"reason,omitempty"`
-	By     string         `json:"by,omitempty"`   // the person who answered, and through which door
+	ID     string `json:"id"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+	Actor
 	Growth *GrowthRequest `json:"wish,omitempty"` // what is granted instead of the request; nil = the request itself
 	// Retry is what the next attempt of a task is given instead of what was asked; nil = that.
 	Retry *RetryRequest `json:"retry,omitempty"`
@@ -620,6 +620,7 @@ type Verdict struct {
 type ControlCommand struct {
 	Command Command `json:"word"`
 	Target  string  `json:"target,omitempty"` // a task, an agent or a turn; "" = the whole run
+	Actor
 }
 
 // A Command is a request to a run, a task, an agent or a turn.

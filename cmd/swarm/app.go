@@ -185,7 +185,7 @@ func (a *app) control() (*control.Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.FindCaller(h), Steering: a.steering}
+	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.FindCaller(h, swarm.HowTerminal), Steering: a.steering}
 	c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(h, id, "", "") }
 	return c, nil
 }

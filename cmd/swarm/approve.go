@@ -20,7 +20,7 @@ A request for a new agent or a new edge can be changed before it is approved. --
 $VISUAL or $EDITOR. --edit=FILE reads the changed request from a file, and --edit=- from standard
 input, as one JSON object.`,
 		func(q control.Question) (run.Decision, error) {
-			d := run.Decision{OK: true, By: "swarm approve"}
+			d := run.Decision{OK: true}
 			var err error
 			if edit != "" {
 				d.Edit, err = a.edited(q, edit)
@@ -38,7 +38,7 @@ func (a *app) denyCommand() *cobra.Command {
 	cmd := a.answerCommand("deny", "Deny what an agent asks for", `
 The agent gets the text of --reason.`,
 		func(control.Question) (run.Decision, error) {
-			return run.Decision{Reason: reason, By: "swarm deny"}, nil
+			return run.Decision{Reason: reason}, nil
 		})
 	cmd.Example += "\n  swarm deny planner/1/1/5c0e --reason 'coder can do that'"
 	cmd.Flags().StringVar(&reason, "reason", "", "why, in a few `words`")

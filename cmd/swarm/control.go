@@ -164,7 +164,7 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 			return err
 		}
 	}
-	o.Engine = engineFor(rec)
+	o.Engine, o.Actor = engineFor(rec), control.FindCaller(h, swarm.HowTerminal).Actor()
 	_, err = a.drive(h, r, o, false)
 	return errors.Join(err, record(r, out))
 }

@@ -225,7 +225,7 @@ type keys struct {
 
 // keysOf returns the keys on a run, for the caller of this program.
 func keysOf(ctx context.Context, h *statedir.Home, id swarm.RunID) keys {
-	return keys{ctx, &control.Control{Home: h, Caller: control.FindCaller(h)}, id}
+	return keys{ctx, &control.Control{Home: h, Caller: control.FindCaller(h, swarm.HowBoard)}, id}
 }
 
 func (k keys) pause(on bool) {
@@ -237,7 +237,7 @@ func (k keys) pause(on bool) {
 }
 
 func (k keys) answer(id string, ok bool) error {
-	_, err := k.control.Answer(k.ctx, k.run, id, run.Decision{OK: ok, By: "a key on the board"})
+	_, err := k.control.Answer(k.ctx, k.run, id, run.Decision{OK: ok})
 	return err
 }
 

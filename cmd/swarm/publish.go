@@ -27,7 +27,9 @@ func (a *app) routes(o serveOptions, c *control.Control, d *control.Drivers, hub
 	if err != nil {
 		return nil, nil, err
 	}
-	a2aRoutes := a2a.New(a2a.Options{Control: c, Start: d.Start, Feed: hub, Agents: agents, Version: version, Fault: a.complain})
+	byA2A := *c
+	byA2A.Caller.How = swarm.HowA2A
+	a2aRoutes := a2a.New(a2a.Options{Control: &byA2A, Start: d.Start, Feed: hub, Agents: agents, Version: version, Fault: a.complain})
 	routes := http.NewServeMux()
 	for _, path := range a2a.Paths {
 		routes.Handle(path, a2aRoutes)

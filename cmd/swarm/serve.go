@@ -87,7 +87,7 @@ func (a *app) serve(o serveOptions) error {
 	hub := feed.New(h)
 	d := &control.Drivers{Control: c, Context: s.ctx, Version: version, Follow: hub.Watch, Ended: a.left()}
 	d.Options.Engine, d.Options.Serve, d.Options.Telemetry = local.Run, httpd.Serve, a.runTelemetry()
-	c.GoOn, c.Caller, c.Steering = d.Resume, control.Caller{}, false // a client with the token is a person
+	c.GoOn, c.Caller, c.Steering = d.Resume, control.Caller{How: swarm.HowHTTP}, false // a client with the token is a person
 	s.killing(d.Kill)
 	routes, published, err := a.routes(o, c, d, hub)
 	if err != nil {

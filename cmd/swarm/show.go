@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,9 +37,10 @@ part of the prompt, and its output. With --turn and --prompt, print the prompt a
 id of a turn is task/iteration/attempt; a task alone, or task/iteration, means its last turn. On a
 terminal, control characters are made visible.
 
-With --json the result is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. With
---prompt the turns also have their texts: prompt_text, output_text, and if there are any sent_text and
-injected_text. With --turn the result is that turn alone, with its texts.
+With --json the result is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. Among
+run are the actions: answers to approvals and commands, each with who gave it and how. With --prompt the
+turns also have their texts: prompt_text, output_text, and if there are any sent_text and injected_text.
+With --turn the result is that turn alone, with its texts.
 
 ` + runHelp,
 		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
@@ -78,7 +81,7 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 		return err
 	}
 	if a.json {
-		return a.showJSON(l, view.Report{Picture: p, Details: d}, o.prompts)
+		return a.showJSON(l, view.NewReport(p, d), o.prompts)
 	}
 	if err := a.showRun(p, d); err != nil {
 		return err
@@ -90,7 +93,7 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 	return nil
 }
 
-// showRun writes the head of a run and its tables: tasks, turns, mail, topics, artifacts.
+// showRun writes the head of a run and its tables: tasks, turns, mail, topics, artifacts, actions.
 func (a *app) showRun(p view.Picture, d view.Details) error {
 	a.showHead(p, len(d.Turns), time.Now())
 	fmt.Fprintln(a.stdout)
@@ -123,6 +126,12 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 		}
 		fmt.Fprintln(a.stdout)
 		if err := a.table(storedTable(stored)); err != nil {
+			return err
+		}
+	}
+	if known := knownActions(d.Actions); len(known) > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := a.table(actionTable(known)); err != nil {
 			return err
 		}
 	}
@@ -203,6 +212,20 @@ func topicTable(all []view.Topic) *term.Table {
 		for _, e := range topic.Entries {
 			t.Row(topic.Topic, e.Agent, string(e.Turn), view.FirstLine(e.Text()))
 		}
+	}
+	return t
+}
+
+// knownActions returns the actions whose actor is known. Logs of earlier versions do not name the
+// actor of a command, and the end of a session's input is nobody's command.
+func knownActions(all []view.Action) []view.Action {
+	return slices.DeleteFunc(slices.Clone(all), func(a view.Action) bool { return a.By == "" })
+}
+
+func actionTable(all []view.Action) *term.Table {
+	t := term.NewTable("ACTION", "ON", "BY", "TIME", "NOTE")
+	for _, a := range all {
+		t.Row(a.Verb, cmp.Or(a.Target, "the run"), a.Actor.String(), a.Time.Local().Format(time.TimeOnly), view.FirstLine(a.Reason))
 	}
 	return t
 }

@@ -125,7 +125,7 @@ func (a *app) printConfirmations(name string, all []control.Confirmation) error 
 // asker asks the person at the terminal about a question. It is nil if there is no terminal, or if an
 // agent has started this program.
 func (a *app) asker(h *statedir.Home) control.Asker {
-	if !a.typed() || control.FindCaller(h).Agent {
+	if !a.typed() || control.FindCaller(h, swarm.HowTerminal).Agent {
 		return nil
 	}
 	return func(q control.Confirmation) bool {

@@ -192,7 +192,7 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	b.Waiting, b.Parent, b.Confirm = a.waiting(), control.FindCaller(h).Parent(), a.asker(h)
+	b.Waiting, b.Parent, b.Confirm = a.waiting(), control.FindCaller(h, swarm.HowTerminal).Parent(), a.asker(h)
 	if err := b.Ready(h); err != nil {
 		return err
 	}

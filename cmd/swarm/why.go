@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Long: `Print the chain of waits that starts at a task or an agent, and what is at its end; or the reason why
 the task ended. The chain follows all kinds of waits: dependencies, busy agents, limits, pauses,
 retries, people, required replies, and agents that wait for others inside their turns. A deadlock is
-printed with its members.
+printed with its members. Then come the approvals and commands that were given to the last task of
+the chain or to the run, with who gave each and how.
 
 ` + newestRun,
 		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
@@ -45,15 +47,29 @@ printed with its members.
 			if err != nil {
 				return err
 			}
+			d, err := l.Details()
+			if err != nil {
+				return err
+			}
+			last := chain[len(chain)-1]
+			done := slices.DeleteFunc(knownActions(d.Actions), func(a view.Action) bool { return !a.On(last.Task, last.Agent) })
 			if a.json {
 				return a.print(struct {
 					Run    swarm.RunID  `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
 					Cycle  []string     `json:"cycle,omitempty"` // the members of a deadlock
-				}{p.ID, p.Status, chain, chain.Cycle()})
+					// Actions are what people and agents did to the last of the chain, or to the run.
+					Actions []view.Action `json:"actions,omitempty"`
+				}{p.ID, p.Status, chain, chain.Cycle(), done})
 			}
-			return a.printWhy(chain, p)
+			if err := a.printWhy(chain, p); err != nil {
+				return err
+			}
+			for _, one := range done {
+				fmt.Fprintf(a.stdout, "  %s, %s\n", term.Escape(one.String()), ago(one.Time, time.Now()))
+			}
+			return nil
 		},
 	}
 }

@@ -196,7 +196,7 @@ func TestAnApprovalIsAnsweredYesOrNo(t *testing.T) {
 	}
 	h.bad("sh", "SendMessage", message("m-2", "Perhaps", inTask(task.ID)), -32602)
 	h.good("sh", "SendMessage", strings.TrimSuffix(message("m-3", "No.", inTask(task.ID)), "}")+`,"configuration":{"returnImmediately":true}}`)
-	if said := h.events(task.ID, swarm.ApprovalAnswered); len(said) != 1 || !strings.HasPrefix(string(said[0].Data), `{"id":"sh/1/1-x","ok":false,"by":"A2A","message":"a2a-`) {
+	if said := h.events(task.ID, swarm.ApprovalAnswered); len(said) != 1 || !strings.HasPrefix(string(said[0].Data), `{"id":"sh/1/1-x","ok":false,"by":"person","how":"a2a","message":"a2a-`) {
 		t.Errorf("the run was told %v", said)
 	}
 }

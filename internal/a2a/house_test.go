@@ -60,7 +60,7 @@ func open(t testing.TB) *house {
 func serve(t testing.TB, h *statedir.Home, dir string) *house {
 	t.Helper()
 	x := &house{t: t, home: h, dir: dir, hub: feed.New(h), pipes: map[string]*pipetest.Pipe{}}
-	c := &control.Control{Home: h, Dir: dir}
+	c := &control.Control{Home: h, Dir: dir, Caller: control.Caller{How: swarm.HowA2A}}
 	x.drivers = &control.Drivers{Control: c, Follow: x.hub.Watch, Ended: func(view.Picture, error) {}} // its log says how a run ended
 	x.drivers.Options.Engine = local.Run
 	x.drivers.Context, x.stop = context.WithCancelCause(context.Background())

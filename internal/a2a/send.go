@@ -190,7 +190,7 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 		t.noteShown()
 		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
 	default:
-		_, err = h.Control.Answer(ctx, t.id, asked.ID, run.Decision{OK: yes, By: "A2A", Message: l.id})
+		_, err = h.Control.Answer(ctx, t.id, asked.ID, run.Decision{OK: yes, Message: l.id})
 	}
 	if err != nil || t.driven {
 		return err

@@ -20,7 +20,7 @@ import (
 type Decision struct {
 	OK     bool
 	Reason string // of a denial, for the agent
-	By     string // the client that the person used
+	Actor  swarm.Actor
 	Edit   []byte // JSON of what is allowed instead of the request; nil = the request itself
 	// Message is the id of the message in which another program answered. It is stored with the
 	// answer.
@@ -63,7 +63,7 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	case asked.Growth == nil && asked.Retry == nil && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
 	}
-	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
+	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, Actor: d.Actor, Message: d.Message}
 	switch {
 	case d.Edit != nil && asked.Retry != nil:
 		if answer.Retry, err = readRetry(*asked.Retry, s.redact(d.Edit)); err != nil {
@@ -132,7 +132,7 @@ func (s *Service) Answered(id string) (how string, ok bool, err error) {
 		how = a.ID + " was approved"
 	}
 	if a.By != "" {
-		how += " by " + a.By
+		how += " by " + a.Actor.String()
 	}
 	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
 }

@@ -111,7 +111,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 	}
 	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.describeForPerson(h.Agent, w), Growth: &w})}
 	if mode == "auto" {
-		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
+		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, Actor: swarm.Actor{By: "`approvals: {spawn: auto}` in the compose file"}}))
 	}
 	return id, events, nil
 }

@@ -73,7 +73,7 @@ func TestGrowing(t *testing.T) {
 		t.Error("what nobody has answered is granted")
 	}
 	person := &Service{Run: "r", Log: log}
-	if err := person.Decide(t.Context(), request, Decision{OK: true, By: "a test"}); err != nil {
+	if err := person.Decide(t.Context(), request, Decision{OK: true, Actor: swarm.Actor{By: "a test"}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -171,7 +171,7 @@ func TestFirstAnswer(t *testing.T) {
 	good := 0
 	for i := range 8 {
 		wg.Go(func() {
-			err := (&Service{Run: "r", Log: log}).Decide(t.Context(), id, Decision{OK: i%2 == 0, Reason: strings.Repeat("x", i), By: "number " + string(rune('0'+i))})
+			err := (&Service{Run: "r", Log: log}).Decide(t.Context(), id, Decision{OK: i%2 == 0, Reason: strings.Repeat("x", i), Actor: swarm.Actor{By: "number " + string(rune('0'+i))}})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -267,13 +267,13 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
 		t.Error(err)
 	}
-	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1", By: "a test"}); err != nil {
+	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1", Actor: swarm.Actor{By: "a test"}}); err != nil {
 		t.Error(err)
 	}
 	events := all(t, log)
 	last := events[len(events)-1]
 	answer, err := swarm.Body[swarm.ApprovalAnswer](&last)
-	if err != nil || last.To != swarm.ToControl || answer != (swarm.ApprovalAnswer{ID: "coder/1/1/t", Reason: "use another", Message: "m-1", By: "a test"}) {
+	if err != nil || last.To != swarm.ToControl || answer != (swarm.ApprovalAnswer{ID: "coder/1/1/t", Reason: "use another", Message: "m-1", Actor: swarm.Actor{By: "a test"}}) {
 		t.Errorf("%+v to %s, %v", answer, last.To, err)
 	}
 	before := len(all(t, log))

@@ -39,7 +39,7 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if given.OK == nil {
 		return reply{}, swarm.Errorf(swarm.BadInput, "the body does not say yes or no").WithHint(`write {"ok": true} or {"ok": false}`)
 	}
-	d := run.Decision{OK: *given.OK, Reason: given.Reason, By: "HTTP"}
+	d := run.Decision{OK: *given.OK, Reason: given.Reason}
 	if string(given.Edit) != "null" {
 		d.Edit = given.Edit
 	}

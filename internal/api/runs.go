@@ -102,7 +102,7 @@ func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(view.Report{Picture: p, Details: d})
+	return ok(view.NewReport(p, d))
 }
 
 // steer makes the handler of a command to a run that has not ended. The reply is sent when the

@@ -150,10 +150,12 @@ func (c *Control) MayAnswer(id swarm.RunID) error {
 	return c.Caller.Steer(c.Home, id, "answering what an agent asks for")
 }
 
-// Answer answers an approval. When it returns, the answer is on disk. Only the first answer counts.
+// Answer answers an approval for the caller. When it returns, the answer is on disk. Only the first
+// answer counts.
 func (c *Control) Answer(ctx context.Context, id swarm.RunID, approval string, d run.Decision) (CommandResult, error) {
 	if err := c.MayAnswer(id); err != nil {
 		return CommandResult{}, err
 	}
+	d.Actor = c.Caller.Actor()
 	return CommandResult{id, d.Verb(), approval}, run.Decide(ctx, c.Home, id, approval, d)
 }

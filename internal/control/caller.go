@@ -2,7 +2,9 @@ package control
 
 import (
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 
 	"swarm"
 	"swarm/internal/process"
@@ -14,6 +16,7 @@ import (
 type Caller struct {
 	swarm.TurnRef                    // the turn in which this program runs; its parts are "" when unknown
 	Door          swarm.ToolEndpoint // the agent's tools
+	How           string             // the way that the caller acts, as [swarm.Actor.How]
 	// Agent says that this program runs inside a turn of this state folder. What is a person's to
 	// do is refused then, but in the runs that the turn began.
 	Agent  bool
@@ -33,8 +36,9 @@ func CallerFromEnv() Caller {
 //
 // This is no sandbox. Ancestors are known on Linux only, and a process that another service starts
 // for the agent (cron, systemd, sshd, a container) does not have the driver above itself.
-func FindCaller(h *statedir.Home) Caller {
+func FindCaller(h *statedir.Home, how string) Caller {
 	c := CallerFromEnv()
+	c.How = how
 	driver, runs := driverAbove(h, os.Getpid())
 	c.driver = driver
 	switch {
@@ -75,6 +79,29 @@ func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {
 
 // InTurn reports whether the caller is an agent that can use its own tools.
 func (c Caller) InTurn() bool { return c.Door.URL != "" && c.Door.Token != "" }
+
+// Actor returns the caller as logs name it. Whose token a request had is not known, so a caller at
+// a server has no user name.
+func (c Caller) Actor() swarm.Actor {
+	a := swarm.Actor{By: swarm.ByPerson, How: c.How}
+	switch {
+	case c.Agent:
+		a.By, a.Agent = swarm.ByAgent, c.Parent()
+	case c.How != swarm.HowHTTP && c.How != swarm.HowA2A:
+		a.User = userName()
+	}
+	return a
+}
+
+// userName returns the name of the user whose process this is, or the number if it has no name.
+// Variables such as $USER do not count, because a program can set them.
+func userName() string {
+	id := strconv.Itoa(os.Getuid())
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return "uid " + id
+}
 
 // Parent returns the turn in which the caller begins a run; nil = a person begins it.
 func (c Caller) Parent() *swarm.TurnRef {

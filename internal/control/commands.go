@@ -48,7 +48,8 @@ func (c *Control) Tell(ctx context.Context, id swarm.RunID, command swarm.Comman
 	if err := c.maySteer(id); err != nil {
 		return CommandResult{}, err
 	}
-	return CommandResult{id, string(command), target}, run.Control(ctx, c.Home, id, command, target)
+	return CommandResult{id, string(command), target},
+		run.Control(ctx, c.Home, id, swarm.ControlCommand{Command: command, Target: target, Actor: c.Caller.Actor()})
 }
 
 // Pause lets running turns finish and starts no others.
@@ -134,7 +135,7 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 	if err := c.maySteer(id); err != nil {
 		return CommandResult{}, err
 	}
-	w, err := run.Act(ctx, c.Home, id, agent, do)
+	w, err := run.Act(ctx, c.Home, id, agent, do, c.Caller.Actor())
 	var ours *swarm.Error
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
 		err = &StateError{ours}

@@ -63,6 +63,7 @@ func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 		_ = r.Close() // nothing was written
 		return err
 	}
+	o.Actor = d.Control.Caller.Actor()
 	go d.drive(r, o)
 	return nil
 }

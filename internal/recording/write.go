@@ -123,7 +123,7 @@ func (w *writer) event(e swarm.Event, log swarm.Log) error {
 }
 
 // portable returns an event without private facts of the machine that recorded it: folders, command
-// lines, processes and snapshots. A recording is kept beside a project, and other people replay it
+// lines, processes, user names and snapshots. A recording is kept beside a project, and other people replay it
 // on other machines.
 func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 	switch e.Kind {
@@ -131,7 +131,7 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		return e, false, nil
 	case swarm.RunStarted:
 		start, err := swarm.Body[swarm.RunStart](&e)
-		start.Dir, start.File, start.Args = "", "", nil
+		start.Dir, start.File, start.Args, start.Parent = "", "", nil, nil
 		e.Data = swarm.Encode(start)
 		return e, true, err
 	case swarm.PlanAdded:
@@ -146,6 +146,16 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		return e, true, err
 	case swarm.RunOwned:
 		e.Data = nil
+	case swarm.ApprovalAnswered:
+		answer, err := swarm.Body[swarm.ApprovalAnswer](&e)
+		answer.User = ""
+		e.Data = swarm.Encode(answer)
+		return e, true, err
+	case swarm.Control:
+		c, err := swarm.Body[swarm.ControlCommand](&e)
+		c.User = ""
+		e.Data = swarm.Encode(c)
+		return e, true, err
 	case swarm.TurnStarted:
 		start, err := swarm.Body[swarm.TurnStart](&e)
 		if start.Snapshots != nil {

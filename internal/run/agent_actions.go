@@ -68,7 +68,7 @@ var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent)
 // Act does something to one agent of a run that has not ended, whichever process drives the run.
 // When it returns, the command is on disk. The error is [swarm.NotFound] if there is no such agent,
 // and [swarm.BadInput] if the action has no meaning in the agent's state.
-func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do Action) (swarm.ControlCommand, error) {
+func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do Action, by swarm.Actor) (swarm.ControlCommand, error) {
 	r, err := OpenReader(h, id)
 	if err != nil {
 		return swarm.ControlCommand{}, err
@@ -89,7 +89,8 @@ func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do
 	if err != nil {
 		return w, err
 	}
-	return w, Control(ctx, h, id, w.Command, w.Target)
+	w.Actor = by
+	return w, Control(ctx, h, id, w)
 }
 
 // commandFor returns the command for an action, or says why the action has no meaning now.

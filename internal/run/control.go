@@ -14,13 +14,13 @@ import (
 
 // Control sends a command to a run, whichever process drives it. When it returns, the command is on
 // disk. If no process owns the run, the command takes effect when the run is resumed.
-func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, command swarm.Command, target string) error {
-	cancels := command == swarm.CommandCancel && target == ""
+func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, c swarm.ControlCommand) error {
+	cancels := c.Command == swarm.CommandCancel && c.Target == ""
 	log, replay, err := openToSteer(ctx, h, id, cancels)
 	if err != nil {
 		return err
 	}
-	e := commandEvent(command, target)
+	e := commandEvent(c)
 	if replay {
 		e.Key = swarm.CancelReplayKey
 	}
@@ -99,13 +99,13 @@ func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.Cont
 	})
 }
 
-func appendCommand(ctx context.Context, log swarm.Log, command swarm.Command, target string) error {
-	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{commandEvent(command, target)}})
+func appendCommand(ctx context.Context, log swarm.Log, c swarm.ControlCommand) error {
+	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{commandEvent(c)}})
 	return err
 }
 
-func commandEvent(command swarm.Command, target string) swarm.Event {
-	e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: command, Target: target})
+func commandEvent(c swarm.ControlCommand) swarm.Event {
+	e := swarm.NewEvent(swarm.Control, c)
 	e.To = swarm.ToControl
 	return e
 }
@@ -152,8 +152,8 @@ func copyOutputs(h *statedir.Home, id swarm.RunID, log swarm.RunLog) error {
 }
 
 // Say sends a command to a run that this process drives.
-func (r *Run) Say(ctx context.Context, command swarm.Command, target string) error {
-	return appendCommand(ctx, r.log, command, target)
+func (r *Run) Say(ctx context.Context, c swarm.ControlCommand) error {
+	return appendCommand(ctx, r.log, c)
 }
 
 // Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns,

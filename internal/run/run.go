@@ -177,6 +177,7 @@ type Observer interface {
 type Options struct {
 	Engine    engine.Engine     // runs the loops
 	Unpause   bool              // resume a paused run: without an owner, nothing would end the pause
+	Actor     swarm.Actor       // who has this process resume it
 	Observer  Observer          // nil = none
 	View      *view.Run         // the observer's own fold, if it has one: events are folded once then
 	AtOnce    bool              // show the observer each event at once, because a person waits for it
@@ -370,7 +371,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		return err
 	}
 	if d.options.Unpause {
-		if err := appendCommand(ctx, d.log, swarm.CommandResume, ""); err != nil {
+		if err := appendCommand(ctx, d.log, swarm.ControlCommand{Command: swarm.CommandResume, Actor: d.options.Actor}); err != nil {
 			return err
 		}
 	}

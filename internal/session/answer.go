@@ -29,6 +29,7 @@ func (s *Session) answer(ctx context.Context, d run.Decision, which string) (str
 	if err != nil {
 		return "", err
 	}
+	d.Actor = s.team.Actor
 	may := "may not"
 	if d.OK {
 		may = "may"

@@ -50,9 +50,9 @@ func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, e
 	case "out":
 		answer, err = s.out(strings.TrimPrefix(arg, "@"))
 	case "approve":
-		answer, err = s.answer(ctx, run.Decision{OK: true, By: "/approve"}, arg)
+		answer, err = s.answer(ctx, run.Decision{OK: true}, arg)
 	case "deny":
-		answer, err = s.answer(ctx, run.Decision{By: "/deny"}, arg)
+		answer, err = s.answer(ctx, run.Decision{}, arg)
 	case "retry":
 		return s.retry(ctx, arg)
 	case "save":

@@ -103,7 +103,7 @@ func (x *trial) run(lines int, all *tally) {
 		}
 		x.enter(ctx, n)
 	}
-	x.must(x.s.run.Say(ctx, swarm.CommandClose, ""))
+	x.must(x.s.run.Say(ctx, swarm.ControlCommand{Command: swarm.CommandClose}))
 	<-x.s.over
 	if ctx.Err() != nil {
 		status, _ := x.s.status()

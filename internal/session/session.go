@@ -29,7 +29,8 @@ type Team struct {
 	Sources     []string // the files that it was made from, beside the compose file
 	Default     string   // the agent of lines that name none; "" = none
 	WaitTimeout time.Duration
-	NoRefs      bool // $agent is plain text
+	NoRefs      bool        // $agent is plain text
+	Actor       swarm.Actor // the one who enters the lines
 }
 
 func (t *Team) names() (names []string) {
@@ -100,6 +101,9 @@ func newSession(r *run.Run, team Team) *Session {
 
 // Drive drives the session's run in a goroutine, until Close or until ctx ends.
 func (s *Session) Drive(ctx context.Context, o run.Options) {
+	if s.resumed > 0 { // the pause of a new run is nobody's to end
+		o.Actor = s.team.Actor
+	}
 	o.Unpause, o.AtOnce = true, true // the next line waits until the screen has shown the end of the last one
 	go func() {
 		defer close(s.over)
@@ -255,7 +259,7 @@ func (s *Session) catchUp() error {
 func (s *Session) Cancel(ctx context.Context, tasks ...string) error {
 	var all error
 	for _, t := range tasks {
-		all = errors.Join(all, s.run.Say(ctx, swarm.CommandCancel, t))
+		all = errors.Join(all, s.run.Say(ctx, swarm.ControlCommand{Command: swarm.CommandCancel, Target: t, Actor: s.team.Actor}))
 	}
 	return all
 }
@@ -266,7 +270,7 @@ func (s *Session) Run() *run.Run { return s.run }
 // Close ends the input: no line follows. It waits until everything that was entered has ended, and
 // closes the run. A task that waits for an output that no line can make any more fails at once.
 func (s *Session) Close(ctx context.Context) (view.Picture, error) {
-	closeErr := s.run.Say(context.WithoutCancel(ctx), swarm.CommandClose, "")
+	closeErr := s.run.Say(context.WithoutCancel(ctx), swarm.ControlCommand{Command: swarm.CommandClose})
 	if closeErr == nil {
 		<-s.over
 	}

@@ -133,7 +133,7 @@ func (w *world) decide(ctx context.Context, h *handle, r *rand.Rand) error {
 	}
 	id := v.Approvals[0].ID
 	ok := r == nil || chance(r, 70)
-	err = (&agentapi.Service{Run: runID, Log: h}).Decide(ctx, id, agentapi.Decision{OK: ok, By: "person"})
+	err = (&agentapi.Service{Run: runID, Log: h}).Decide(ctx, id, agentapi.Decision{OK: ok, Actor: swarm.Actor{By: swarm.ByPerson}})
 	w.note("person: %s %v: %v", id, ok, err)
 	if errors.Is(err, agentapi.ErrAnswered) {
 		return nil

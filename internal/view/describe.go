@@ -49,12 +49,21 @@ func DescribeEvent(e *swarm.Event) string {
 		return n.Reason
 	case swarm.Control:
 		c, _ := swarm.Body[swarm.ControlCommand](e)
+		text := "asked to " + string(c.Command)
 		if c.Target != "" {
-			return fmt.Sprintf("asked to %s %s", c.Command, c.Target)
+			text += " " + c.Target
 		}
-		return fmt.Sprintf("asked to %s", c.Command)
+		return text + by(c.Actor)
 	}
 	return describeTask(e)
+}
+
+// by names the actor of an event, if its log has one.
+func by(a swarm.Actor) string {
+	if a.By == "" {
+		return ""
+	}
+	return " by " + a.String()
 }
 
 func describeTask(e *swarm.Event) string {
@@ -81,14 +90,10 @@ func describeTask(e *swarm.Event) string {
 		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", DescribeApproval(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
-		by := ""
-		if a.By != "" {
-			by = " by " + a.By
-		}
 		if a.OK {
-			return "may: " + a.ID + " was approved" + by
+			return "may: " + a.ID + " was approved" + by(a.Actor)
 		}
-		return "may not: " + a.ID + " was denied" + by + excerpt.Reason(a.Reason)
+		return "may not: " + a.ID + " was denied" + by(a.Actor) + excerpt.Reason(a.Reason)
 	case swarm.TaskRetrying:
 		r, _ := swarm.Body[swarm.Retry](e)
 		again := "again at once"

@@ -27,6 +27,8 @@ func TestTell(t *testing.T) {
 		{swarm.Notice, swarm.Reason{Reason: "no git", Hint: "install it"}, "no git (install it)"},
 		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandCancel, Target: "b"}, "asked to cancel b"},
 		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandPause}, "asked to pause"},
+		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandPause, Actor: swarm.Actor{By: swarm.ByPerson, How: swarm.HowBoard, User: "ada"}}, "asked to pause by ada (board)"},
+		{swarm.ApprovalAnswered, swarm.ApprovalAnswer{ID: "q1", Reason: "no", Actor: swarm.Actor{By: "swarm deny"}}, "may not: q1 was denied by swarm deny: no"},
 		{swarm.IterationStarted, swarm.Iteration{Iteration: 2, Of: 3}, "iteration 2 of 3"},
 		{swarm.TaskStarted, swarm.Iteration{Iteration: 1, Of: 1}, "started"},
 		{swarm.TaskStarted, swarm.Iteration{Iteration: 2, Of: 3}, "started (iteration 2 of 3)"},

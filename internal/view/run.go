@@ -84,6 +84,8 @@ type Head struct {
 	Snapshots []swarm.Snapshot `json:"trees,omitempty"`
 	// Approvals are the approvals that wait for a person.
 	Approvals []Approval `json:"approvals,omitempty"`
+	// Actions are in a [Report] only, because they grow with the log.
+	Actions []Action `json:"actions,omitempty"`
 }
 
 // An Approval is an approval that no person has answered yet.

@@ -204,7 +204,7 @@ func (w *world) answer(ctx context.Context, id swarm.RunID, log swarm.Log) {
 			}
 			a, _ := swarm.Body[swarm.Approval](&e)
 			// A rule, or the end of the run, may have answered it already.
-			_ = (&agentapi.Service{Run: id, Log: log}).Decide(ctx, a.ID, agentapi.Decision{OK: w.chance("answer "+a.ID).IntN(3) > 0, Reason: "so", By: "test"})
+			_ = (&agentapi.Service{Run: id, Log: log}).Decide(ctx, a.ID, agentapi.Decision{OK: w.chance("answer "+a.ID).IntN(3) > 0, Reason: "so", Actor: swarm.Actor{By: "test"}})
 		}
 		if len(events) > 0 {
 			continue
