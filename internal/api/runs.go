@@ -73,8 +73,15 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 		w.Dir = filepath.Join(a.Control.Dir, w.Dir)
 	}
 	w.Dir = filepath.Clean(w.Dir)
-	if w.Dir != a.Control.Dir && !a.Control.Anywhere {
-		return reply{}, swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Control.Dir).WithHint("start it with -g for every folder")
+	if !a.Control.Anywhere {
+		w.Within = a.Control.Dir
+		file := w.File
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(w.Dir, file)
+		}
+		if rel, err := filepath.Rel(w.Within, file); w.Dir != w.Within || err != nil || !filepath.IsLocal(rel) {
+			return reply{}, swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Control.Dir).WithHint("start it with -g for every folder")
+		}
 	}
 	if info, err := os.Stat(w.Dir); err != nil || !info.IsDir() {
 		return reply{}, swarm.Errorf(swarm.BadInput, "there is no folder %s", swarm.Quote(w.Dir)).WithHint("dir is where the run is started: the folder of swarm/swarm.yaml")

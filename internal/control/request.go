@@ -36,6 +36,7 @@ type Request struct {
 	Args       []string               `json:"-"` // the command line, for the log
 	Replay     string                 `json:"-"` // a recording that replaces the agents
 	Unattended bool                   `json:"-"` // no person is there to decide: a team without progress ends
+	Within     string                 `json:"-"` // the folder that File must be in; "" = any
 }
 
 // The values of [Request.Mode] and [Request.Phase]. The first of each is the default.
@@ -64,6 +65,9 @@ func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) 
 		stdin = func() ([]byte, error) { return []byte(r.Stdin), nil }
 	}
 	p := project.Open(dir, r.File, c.Home.PromptPath())
+	if r.Within != "" && r.File != "" {
+		p.Confine(r.Within)
+	}
 	file, text, err := p.Compose()
 	return compose.Options{File: file, Source: text, Prompts: p, Select: selected, Only: r.Only, Set: r.Set, Provider: preferred,
 		MaxParallel: r.Jobs, Dir: dir, Stdin: stdin}, p, err

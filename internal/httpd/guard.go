@@ -100,6 +100,9 @@ func (s *Server) isOwnName(host string) bool {
 	if strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1" {
 		return true
 	}
+	if ip := net.ParseIP(name); ip != nil && ip.Equal(s.loopback) { // such as 127.0.0.2
+		return true
+	}
 	return s.options.TLS != nil && s.options.TLS.Leaf != nil && s.options.TLS.Leaf.VerifyHostname(name) == nil
 }
 

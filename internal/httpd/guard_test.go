@@ -24,6 +24,23 @@ type trait struct {
 	good  bool
 }
 
+// A server that listens on another loopback address has that name too, and no third one.
+func TestTheAskedLoopbackAddressIsAName(t *testing.T) {
+	s, err := Start(Options{Listen: "127.0.0.2:0"})
+	if err != nil {
+		t.Skip(err) // only 127.0.0.1 is up
+	}
+	defer s.Close()
+	for name, want := range map[string]bool{"127.0.0.2": true, "127.0.0.1": true, "localhost": true, "127.0.0.3": false, "127.0.0.2.evil.example": false, "0.0.0.0": false, "": false} {
+		if got := s.isOwnName(net.JoinHostPort(name, s.port)); got != want {
+			t.Errorf("%q is our name: %v", name, got)
+		}
+	}
+	if s.isOwnName("127.0.0.2") || !strings.HasPrefix(s.URL(), "http://127.0.0.2:") {
+		t.Errorf("without the port it is our name, or we are at %s", s.URL())
+	}
+}
+
 func traits(h *house) (hosts, origins, tokens, types []trait) {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(h.URL(), "http://"))
 	hosts = []trait{
@@ -36,6 +53,7 @@ func traits(h *house) (hosts, origins, tokens, types []trait) {
 		{"without port", []string{"127.0.0.1"}, false},
 		{"another port", []string{"127.0.0.1:1"}, false},
 		{"all interfaces", []string{"0.0.0.0:" + port}, false},
+		{"another loopback address", []string{"127.0.0.2:" + port}, false},
 		{"none", []string{""}, false},
 	}
 	origins = []trait{

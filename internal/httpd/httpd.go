@@ -88,6 +88,7 @@ type Server struct {
 	scheme   string
 	url      string
 	port     string
+	loopback net.IP // the address of this machine that it listens on; nil = another
 	mcp      *mcpHandler
 	served   sync.WaitGroup
 
@@ -111,6 +112,9 @@ func start(o Options, p timeouts) (*Server, error) {
 	}
 	host, port, _ := net.SplitHostPort(listener.Addr().String())
 	s.port = port
+	if ip := net.ParseIP(host); ip.IsLoopback() {
+		s.loopback = ip
+	}
 	s.url = s.scheme + "://" + net.JoinHostPort(nameFor(host, o.TLS), port)
 	s.mcp = newMCPHandler(s.agent, o.Version, s.fault)
 	routes := http.NewServeMux()

@@ -38,6 +38,7 @@ type Project struct {
 	// prompts are the prompt folders, in the order of the search.
 	prompts []*folder
 	all     *folder // the whole project, for files that are not prompts
+	within  *folder // the compose file must be in it; nil = it may be anywhere
 }
 
 // Open returns the project of the absolute folder cwd. Its compose file is `file`, or
@@ -64,6 +65,10 @@ func Open(cwd, file, shared string) *Project {
 	return p
 }
 
+// Confine makes [Project.Compose] refuse a file outside of a folder, for paths that others name. A
+// link must not lead out of it either.
+func (p *Project) Confine(dir string) { p.within = &folder{path: dir} }
+
 func (p *Project) promptFolder(path string) *folder {
 	for _, f := range p.prompts {
 		if f.path == path {
@@ -78,6 +83,9 @@ func (p *Project) Close() {
 	for _, f := range append(p.prompts, p.all) {
 		f.close()
 	}
+	if p.within != nil {
+		p.within.close()
+	}
 }
 
 // Name returns the compose file's path as shown to the user.
@@ -86,7 +94,12 @@ func (p *Project) Name() string { return p.shown(p.file) }
 // Compose reads the compose file. The path is for messages.
 func (p *Project) Compose() (path string, text []byte, err error) {
 	path = p.shown(p.file)
-	text, err = readFile(p.file)
+	if p.within == nil {
+		text, err = readFile(p.file)
+	} else {
+		rel, _ := filepath.Rel(p.within.path, p.file) // both are absolute
+		text, err = p.within.read(rel)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + path, Hint: p.insteadOfFile()}
 	}
