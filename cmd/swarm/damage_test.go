@@ -52,7 +52,7 @@ for i in 1 2 3 4 5 6 7 8 9; do echo "line $i of $SWARM_TURN_ID: pay 100 to alice
 // commandsOf are the commands that read a run.
 func commandsOf(run string) [][]string {
 	all := [][]string{{"show", run, "--json", "--prompt"}, {"show", run}, {"attach", run, "--json"}, {"mail", "--run", run, "--json"},
-		{"logs", run}, {"why", run, "c"}, {"ls"}, {"ls", "--json"}}
+		{"logs", run}, {"why", run, "c"}, {"ls", "--json"}}
 	for _, task := range []string{"a", "b", "c"} {
 		all = append(all, []string{"out", run, task}, []string{"out", run, task, "--iteration", "1"}, []string{"show", run, "--turn", task, "--prompt"})
 	}
