@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -16,8 +17,17 @@ func Reap(runID swarm.RunID, driver int) (ended int) {
 	if runID == "" {
 		return 0
 	}
-	marks := markSet{[]string{envRun + "=" + string(runID), envDriver + "=" + strconv.Itoa(driver)}, limitMarkOf(runID, driver)}
-	return endMarked(DefaultGrace, marks)
+	return endMarked(DefaultGrace, marksOf(runID, driver))
+}
+
+// HasOrphans reports that a driver of a run has ended, and that processes which it started have not.
+func HasOrphans(runID swarm.RunID, driver int) bool {
+	return errors.Is(syscall.Kill(driver, 0), syscall.ESRCH) && len(marked(marksOf(runID, driver))) > 0
+}
+
+// marksOf selects the processes that a driver started for a run.
+func marksOf(runID swarm.RunID, driver int) markSet {
+	return markSet{[]string{envRun + "=" + string(runID), envDriver + "=" + strconv.Itoa(driver)}, limitMarkOf(runID, driver)}
 }
 
 // OfRun returns the pids of the processes that bear the mark of a run, without this process and its

@@ -114,7 +114,7 @@ func commandEvent(c swarm.ControlCommand) swarm.Event {
 // copies of outputs that they had no time for. Every command calls it first, so it looks only at
 // runs whose driver left a mark.
 func Sweep(h *statedir.Home) {
-	for _, mark := range h.Left() {
+	for _, mark := range h.Left(func(m statedir.Mark) bool { return process.HasOrphans(m.Run, m.PID) }) {
 		if !h.DrivenBy(mark.Run, mark.PID) {
 			process.Reap(mark.Run, mark.PID)
 		}

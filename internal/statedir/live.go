@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"swarm"
 )
@@ -53,10 +54,18 @@ func (h *Home) MarkLive(run swarm.RunID, fence int64, started uint64) (unmark fu
 // no process removes it.
 const unready = ".new"
 
-// Left returns the marks of processes that are gone.
-func (h *Home) Left() (left []Mark) {
+// Left returns the marks of processes that are gone. A process that was killed while it started a
+// program leaves its lock to that program for a moment, until exec. Left waits while dying says that
+// of a mark.
+func (h *Home) Left(dying func(Mark) bool) (left []Mark) {
+	patience := time.Now().Add(2 * time.Second)
 	for _, m := range h.Marks() {
-		if !h.Alive(m) {
+		alive := h.Alive(m)
+		for alive && dying(m) && time.Now().Before(patience) {
+			time.Sleep(time.Millisecond)
+			alive = h.Alive(m)
+		}
+		if !alive {
 			left = append(left, m)
 		}
 	}
