@@ -19,6 +19,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/flow"
+	"swarm/internal/process"
 	"swarm/internal/project"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -190,8 +191,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything swarm needs is installed and reachable",
-		Long: `Check the state folder, git, the compose file, its providers, its tool servers and the telemetry
-collector. For each problem, print what is missing and how to fix it.
+		Long: `Check the state folder, git, what separates agents on this machine, the compose file, its
+providers, its tool servers and the telemetry collector. For each problem, print what is missing and
+how to fix it.
 
 Programs and servers that the compose file names are neither started nor asked: doctor prints what it
 would start and ask, and does it with --run. So it is safe in a folder that you do not know. Programs in
@@ -270,6 +272,7 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	} else {
 		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
 	}
+	all = append(all, examineSeparation()...)
 	file, b, name := a.examineFile(src)
 	all = append(all, examineSandbox(b))
 	dir, err := a.dir()
@@ -285,6 +288,25 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	all = append(all, d.examineProviders(ctx)...)
 	all = append(all, examineServers(b, dir)...)
 	return append(all, a.examineTelemetry(ctx)...)
+}
+
+// examineSeparation checks what separates agents that have a shell.
+func examineSeparation() (all []finding) {
+	keys, tokens := process.Separation()
+	for _, x := range []struct {
+		what, found string
+		err         error
+	}{
+		{"keys", "agents cannot read those in the environment of swarm", keys},
+		{"agents' tokens", "each works only in the processes of its agent", tokens},
+	} {
+		if x.err != nil {
+			all = append(all, bad(x.what, false, x.err))
+		} else {
+			all = append(all, finding{What: x.what, Found: x.found})
+		}
+	}
+	return all
 }
 
 // examineTelemetry checks that the telemetry collector answers. A missing collector never keeps a

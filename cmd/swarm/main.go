@@ -10,13 +10,15 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 
+	"swarm/internal/process"
 	"swarm/internal/sandbox"
 )
 
 func main() {
-	if sandbox.Invoked(os.Args) {
+	if sandbox.Invoked(os.Args) { // a program of the run: its driver must see its sockets
 		os.Exit(sandbox.Main(os.Args))
 	}
+	process.ForbidInspection() // agents run as the same user, and must not read our keys
 	paceCollector()
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

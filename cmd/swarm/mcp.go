@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
+	"swarm/internal/process"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -26,6 +27,7 @@ Agents that support MCP over HTTP find the same tools at $SWARM_URL/mcp.`,
 				return swarm.Errorf(swarm.BadInput, "swarm mcp works only inside a run, started by an agent: SWARM_URL and SWARM_AGENT_TOKEN are not set").
 					WithHint("name it in the agent's configuration as an MCP server, and start the run with `swarm up`")
 			}
+			process.AllowInspection()
 			return httpd.Stdio(cmd.Context(), door, version, a.stdin, a.stdout)
 		},
 	}

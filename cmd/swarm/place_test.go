@@ -56,7 +56,8 @@ type place struct {
 	*testing.T
 	dir, home string
 	env       []string
-	outs      map[string]string // what outputs has found
+	as        *syscall.Credential // the user who runs the program; nil = this one
+	outs      map[string]string   // what outputs has found
 }
 
 // newPlace copies testdata/kill.
@@ -83,6 +84,10 @@ func (p *place) swarm(args ...string) *exec.Cmd {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
 	cmd.Dir = p.dir
 	cmd.Env = append(append(os.Environ(), "SWARM_HOME="+p.home, "NO_COLOR=1", "GORACE=atexit_sleep_ms=0"), p.env...)
+	if p.as != nil {
+		cmd.Path, cmd.SysProcAttr = filepath.Join(p.dir, "bin", "swarm"), &syscall.SysProcAttr{Credential: p.as}
+		cmd.Env = append(cmd.Env, "HOME="+p.dir, "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"))
+	}
 	return cmd
 }
 

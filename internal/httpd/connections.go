@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -60,11 +61,43 @@ func newConnections() *connections {
 	return c
 }
 
+// A conn remembers which tokens its client may use. A look at the client takes up to a millisecond,
+// so there is one for each connection and token. mu guards tokens.
+type conn struct {
+	net.Conn
+	mu     sync.Mutex
+	tokens []string
+}
+
 type connKey struct{}
 
 // withConn has a request know its connection.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
+	return context.WithValue(ctx, connKey{}, &conn{Conn: c})
+}
+
+// connOf returns the connection of a request; nil = a test has none.
+func connOf(r *http.Request) *conn {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	return c
+}
+
+// admit returns an error if the client of this connection must not act as the agent.
+func (c *conn) admit(v caller) error {
+	agent, bound := v.agent.(Bound)
+	if !bound || c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.tokens, v.token) {
+		return nil
+	}
+	if err := agent.Admits(c.Conn); err != nil {
+		return err
+	}
+	c.tokens = append(c.tokens, v.token)
+	return nil
 }
 
 // track follows the state of a connection. The server calls it for each change, and for a new
@@ -94,10 +127,11 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 // admit makes a request's connection an admitted client's. It returns false if there are too many
 // and each has a request.
 func (c *connections) admit(r *http.Request) bool {
-	conn, ok := r.Context().Value(connKey{}).(net.Conn)
-	if !ok {
-		return true // a test without a connection
+	of := connOf(r)
+	if of == nil {
+		return true
 	}
+	conn := of.Conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, known := c.places[conn]

@@ -63,6 +63,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			Refuse(w, http.StatusUnauthorized, err)
 			return
 		}
+		if err := connOf(r).admit(v); err != nil {
+			Refuse(w, http.StatusForbidden, err)
+			return
+		}
 		if !s.conns.admit(r) {
 			w.Header().Set("Connection", "close")
 			err := swarm.Errorf(swarm.Other, "this server has as many connections as it may hold").

@@ -52,6 +52,12 @@ type Refuser interface {
 	Refuse(tool string) error
 }
 
+// A Bound is an agent whose token not every process may use.
+type Bound interface {
+	// Admits returns an error if the client of this connection must not act as the agent.
+	Admits(conn net.Conn) error
+}
+
 // Options configure a server.
 type Options struct {
 	Listen string // an address of this machine: 127.0.0.1:0

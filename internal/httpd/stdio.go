@@ -179,6 +179,9 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.said = &swarm.Error{Kind: swarm.NotSignedIn, Msg: p.Error, Hint: p.Hint}
+	if answer.StatusCode == http.StatusForbidden {
+		b.said.Kind = swarm.Denied
+	}
 	return answer, nil
 }
 

@@ -43,6 +43,7 @@ type children struct {
 	jobs     map[int64]*Process        // by job number, from before the start until its leftovers are searched for
 	leaders  map[int]*Process          // by pid, until they are waited for
 	starting int                       // count of processes being started, which leaders does not hold yet
+	started  sync.Cond                 // a process has been started, or its start has failed
 	orphans  map[int]*orphan           // by pid
 	runs     map[limitMark]swarm.RunID // whose jobs this process has started, by the mark of their processes
 }
@@ -72,6 +73,7 @@ func (c *children) registerJob(p *Process) {
 // setUp makes this process the parent of its orphaned descendants. It runs once, before the first
 // Job.
 func (c *children) setUp() {
+	c.started.L = &c.mu
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // otherwise only processes that stay in their group are found
 	var err error
 	file := "/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"
@@ -90,6 +92,7 @@ func (c *children) registerProcess(p *Process, pid int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.starting--
+	c.started.Broadcast()
 	if err != nil {
 		delete(c.jobs, p.number)
 		return

@@ -1,6 +1,7 @@
 // Package process runs programs and makes sure that none of their processes outlives them.
 //
-// [Job.Start] starts a program in its own process group. [Process.Wait] reads its output and
+// [Job.Start] starts a program in its own session and process group, without our terminal. So it can
+// neither type into the terminal nor wait there for a password. [Process.Wait] reads its output and
 // returns when no process of it is left. The environment of each process carries marks: the run,
 // the turn, and the driver, which is the process that started it. [NewEnvironment] makes that
 // environment and leaves out keys that the program must not see.

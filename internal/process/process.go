@@ -43,7 +43,8 @@ const DefaultGrace = 2 * time.Second
 // Elsewhere each stream has its own reading goroutine. Other goroutines use only group and stdin.
 type Process struct {
 	job    Job
-	number int64 // of the job, counted by this process; also a mark
+	number int64  // of the job, counted by this process; also a mark
+	token  string // of the agent, in the program's environment; "" = none
 	group  group
 	stdin  *os.File      // when Talk; without pidfds also while input is left to write
 	fed    chan struct{} // closed when stdin has all of Input, or the program does not read it
@@ -65,6 +66,7 @@ func (j Job) Start() (*Process, error) {
 		j.Grace = DefaultGrace
 	}
 	p := &Process{job: j, number: jobs.Add(1), fed: make(chan struct{})}
+	p.token, _ = Lookup(j.Env, envToken)
 	p.stdout.live, p.stderr.live, p.stderr.tail.Max = j.Stdout, j.Stderr, maxStderr
 	if err := p.start(append(slices.Clip(j.Env), p.mark())); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (p *Process) start(env []string) error {
 	p.pipes = pipes{exit: -1, in: -1, out: -1, err: -1}
 	theirs, ended, err := p.open()
 	if err == nil {
-		sys := &syscall.SysProcAttr{Setpgid: true}
+		sys := &syscall.SysProcAttr{Setsid: true}
 		if ended < 0 {
 			sys.PidFD = &p.exit
 		}

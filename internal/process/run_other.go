@@ -46,7 +46,7 @@ func (p *Process) start(env []string) (err error) {
 		return err
 	}
 	p.proc, err = os.StartProcess(p.job.Path, p.job.Argv, &os.ProcAttr{
-		Dir: p.job.Dir, Env: env, Files: theirs[:], Sys: &syscall.SysProcAttr{Setpgid: true},
+		Dir: p.job.Dir, Env: env, Files: theirs[:], Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return err

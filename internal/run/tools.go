@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
+	"swarm/internal/process"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
@@ -27,9 +29,10 @@ type toolServer struct {
 	shared  swarm.ToolHost // the server of this process; nil = none
 	serve   ServeTools
 
-	mu     sync.Mutex // guards the following fields: turns start on several goroutines
-	server swarm.ToolHost
-	leave  func() error
+	mu      sync.Mutex // guards the following fields: turns start on several goroutines
+	server  swarm.ToolHost
+	leave   func() error
+	refused []string // agents whose token another process has used
 }
 
 // endpoint returns the server as one agent may use it.
@@ -70,13 +73,39 @@ func (d *toolServer) user(token string) (swarm.ToolUser, error) {
 		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.service.Run).
 			WithHint("an agent's token is good only while the process that gave it drives the run")
 	}
-	return toolUser{d.service, agent}, nil
+	return toolUser{d.service, agent, token, d}, nil
+}
+
+// refuse records that a process showed the token of an agent and was refused: once for each agent,
+// because a process could fill the log with it.
+func (d *toolServer) refuse(agent string) {
+	d.mu.Lock()
+	known := slices.Contains(d.refused, agent)
+	if !known {
+		d.refused = append(d.refused, agent)
+	}
+	d.mu.Unlock()
+	if !known {
+		d.fault(swarm.Errorf(swarm.Denied, "a process that is not of @%s's turn used its token, and was refused", agent))
+	}
 }
 
 // A toolUser is one agent at the tool server.
 type toolUser struct {
 	service *agentapi.Service
 	agent   string
+	token   string
+	server  *toolServer
+}
+
+// Admits refuses connections from processes that the agent's programs have not started: the token
+// may be stolen.
+func (u toolUser) Admits(conn net.Conn) error {
+	err := process.CheckToken(conn, u.token)
+	if err != nil {
+		u.server.refuse(u.agent)
+	}
+	return err
 }
 
 func (u toolUser) Tools() []swarm.ToolSpec { return u.service.Tools(u.agent) }
