@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 
@@ -94,7 +95,8 @@ func (a *app) serve(o serveOptions) error {
 		hub.Close()
 		return err
 	}
-	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert, Version: version, Fault: a.complain})
+	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert,
+		CheckPeer: func(conn net.Conn) error { return control.CheckPeer(h, conn) }, Version: version, Fault: a.complain})
 	if err != nil {
 		hub.Close()
 		return err

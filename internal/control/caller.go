@@ -1,6 +1,7 @@
 package control
 
 import (
+	"net"
 	"os"
 	"os/user"
 	"slices"
@@ -56,6 +57,34 @@ func FindCaller(h *statedir.Home, how string) Caller {
 	return c
 }
 
+// CheckPeer refuses a connection whose other end is a process inside a turn of the state folder. The
+// token of a server is a person's, but the programs of agents can read its file.
+//
+// This is no sandbox, as with [FindCaller]. A process that hides its open files from this one is not
+// found: one of another user, or one that is not dumpable.
+func CheckPeer(h *statedir.Home, conn net.Conn) error {
+	var drivers []int
+	for _, m := range h.Marks() {
+		if isDriver(h, m, process.IDOf(m.PID)) {
+			drivers = append(drivers, m.PID)
+		}
+	}
+	if len(drivers) == 0 { // no turn runs, and /proc need not be read
+		return nil
+	}
+	for range 2 { // the first search misses a process whose parent ends at this moment
+		inside := process.Descendants(drivers)
+		if len(inside) == 0 {
+			return nil
+		}
+		if pid, err := process.Peer(conn, inside); err == nil && slices.Contains(inside, pid) {
+			return swarm.Errorf(swarm.Denied, "the token of this server is for people, and process %d is inside an agent's turn", pid).
+				WithHint("what an agent may do it does by its own tools")
+		}
+	}
+	return nil
+}
+
 // driverAbove returns the nearest ancestor of a process that drives runs, and these runs. The runs of
 // drivers further up are those that it is nested in. pid is 0 if there is none.
 func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {
@@ -65,8 +94,7 @@ func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {
 	}
 	for _, above := range process.Ancestors(child) {
 		for _, m := range marks {
-			// A process of another container may have the pid of an ancestor, but not its start time.
-			if m.PID == above.PID && (m.Started == above.Started || m.Started == 0) && h.Alive(m) {
+			if isDriver(h, m, above) {
 				runs = append(runs, m.Run)
 			}
 		}
@@ -75,6 +103,12 @@ func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {
 		}
 	}
 	return 0, nil
+}
+
+// isDriver reports whether a process is the one that a mark names, and still drives its run. A
+// process of another container may have the same pid, but not the same start time.
+func isDriver(h *statedir.Home, m statedir.Mark, p process.ID) bool {
+	return m.PID == p.PID && (m.Started == p.Started || m.Started == 0) && h.Alive(m)
 }
 
 // InTurn reports whether the caller is an agent that can use its own tools.

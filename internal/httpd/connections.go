@@ -82,10 +82,16 @@ func connOf(r *http.Request) *conn {
 	return c
 }
 
-// admit returns an error if the client of this connection must not act as the agent.
-func (c *conn) admit(v caller) error {
-	agent, bound := v.agent.(Bound)
-	if !bound || c == nil {
+// admit returns an error if the client of this connection must not act as the caller. keyCheck is
+// for callers with the server's key.
+func (c *conn) admit(v caller, keyCheck func(net.Conn) error) error {
+	check := keyCheck
+	if agent, bound := v.agent.(Bound); bound {
+		check = agent.Admits
+	} else if v.agent != nil {
+		check = nil
+	}
+	if check == nil || c == nil {
 		return nil
 	}
 	c.mu.Lock()
@@ -93,7 +99,7 @@ func (c *conn) admit(v caller) error {
 	if slices.Contains(c.tokens, v.token) {
 		return nil
 	}
-	if err := agent.Admits(c.Conn); err != nil {
+	if err := check(c.Conn); err != nil {
 		return err
 	}
 	c.tokens = append(c.tokens, v.token)

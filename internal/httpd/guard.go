@@ -63,7 +63,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			Refuse(w, http.StatusUnauthorized, err)
 			return
 		}
-		if err := connOf(r).admit(v); err != nil {
+		if err := connOf(r).admit(v, s.options.CheckPeer); err != nil {
 			Refuse(w, http.StatusForbidden, err)
 			return
 		}

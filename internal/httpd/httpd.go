@@ -63,12 +63,14 @@ type Options struct {
 	Listen string // an address of this machine: 127.0.0.1:0
 	// Agent maps a token to its agent, and returns an error for other tokens. The server asks again for
 	// each request and each call. nil = see Admit.
-	Agent   func(token string) (Agent, error)
-	Routes  http.Handler     // all paths but /mcp, for clients with the key; nil = none
-	Key     Key              // opens Routes
-	TLS     *tls.Certificate // nil = plain HTTP, on this machine only
-	Version string           // of this program, shown to agents
-	Fault   func(error)      // gets internal errors that no client sees, such as a panic; nil = dropped
+	Agent  func(token string) (Agent, error)
+	Routes http.Handler // all paths but /mcp, for clients with the key; nil = none
+	Key    Key          // opens Routes
+	// CheckPeer returns an error if the client of a connection must not use the key; nil = all may.
+	CheckPeer func(net.Conn) error
+	TLS       *tls.Certificate // nil = plain HTTP, on this machine only
+	Version   string           // of this program, shown to agents
+	Fault     func(error)      // gets internal errors that no client sees, such as a panic; nil = dropped
 }
 
 // timeouts are the time limits of clients.

@@ -10,4 +10,4 @@ type ID struct {
 }
 
 // Self returns the ID of this process.
-func Self() ID { return idOf(os.Getpid()) }
+func Self() ID { return IDOf(os.Getpid()) }

@@ -1,6 +1,7 @@
 package process
 
-func idOf(pid int) ID { return ID{pid, statOf(pid).started} }
+// IDOf returns the ID of a process.
+func IDOf(pid int) ID { return ID{pid, statOf(pid).started} }
 
 // Ancestors returns the processes above a process, its parent first. A driver of runs is a
 // subreaper. So it is an ancestor of every process that its programs started, daemons included.

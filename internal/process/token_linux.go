@@ -63,7 +63,7 @@ func (c *children) processesWith(token string) []int {
 			}
 		}
 	}
-	all = descendants(all)
+	all = append(all, Descendants(all)...)
 	slices.Reverse(all)
 	return all
 }
@@ -79,13 +79,14 @@ func (c *children) programsWith(token string) (pids []int) {
 	return pids
 }
 
-// descendants returns processes with all processes below them.
-func descendants(roots []int) []int {
-	all := slices.Clone(roots)
+// Descendants returns all processes below some processes, parents before their children. A process
+// whose parent ends during the search moves to another place in the tree, and may be missed.
+func Descendants(of []int) []int {
+	all := slices.Clone(of)
 	for i := 0; i < len(all); i++ {
 		all = append(all, childrenOf(all[i])...)
 	}
-	return all
+	return all[len(of):]
 }
 
 // childrenOf returns the children of all threads of a process.
