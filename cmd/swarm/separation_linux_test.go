@@ -70,7 +70,7 @@ func newPlaceOfNobody(t *testing.T) *place {
 		return p
 	}
 	var err error
-	p.dir, err = os.MkdirTemp("", "nobody") // folders of t.TempDir are within one of root's
+	p.dir, err = os.MkdirTemp("", "nobody") //nolint:usetesting // folders of t.TempDir are within one of root's
 	p.check(err)
 	t.Cleanup(func() { _ = os.RemoveAll(p.dir) })
 	p.home = filepath.Join(p.dir, "home")

@@ -53,7 +53,7 @@ func newConnections() *connections {
 	files := uint64(1024)
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
-		files = max(64, min(uint64(limit.Cur), 1<<24)) // macOS has 1<<63-1 for no limit
+		files = max(64, min(limit.Cur, 1<<24)) // macOS has 1<<63-1 for no limit
 	}
 	c := &connections{places: map[net.Conn]place{}}
 	c.maxStrangers = int(min(files/8, maxSilent))
