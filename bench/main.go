@@ -23,6 +23,13 @@ func main() {
 	long := flag.Bool("long", false, "measure also what takes minutes: a run of 100,000 tasks")
 	dir := flag.String("dir", os.TempDir(), "where files are written: the disk that is measured")
 	flag.Parse()
+	if os.Getenv(insideVariable) == "" {
+		code, err := runInside()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+		os.Exit(code)
+	}
 	if err := measureAll(*program, *only, *dir, *long); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -37,6 +44,8 @@ type lab struct {
 	sdk   string // calls models by their vendors' own libraries
 	long  bool   // also what takes minutes
 	rows  []row
+
+	person *person
 
 	events int64 // in the run of a million events; 0 = it is not written yet
 }
@@ -83,7 +92,7 @@ var measurements = []struct {
 }
 
 func measureAll(program, only, dir string, long bool) (err error) {
-	l := &lab{long: long}
+	l := &lab{long: long, person: newPerson()}
 	if l.swarm, err = filepath.Abs(program); err != nil {
 		return err
 	}

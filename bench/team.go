@@ -131,9 +131,8 @@ func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delt
 // snapshot of its files is taken too.
 func (l *lab) injected() error {
 	send := func(t *team, n int) error {
-		_, err := l.measure(
-			filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", string(t.run.ID))
-		return err
+		return l.person.run(l.command(
+			filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", string(t.run.ID)))
 	}
 	for _, c := range []struct {
 		work, kind, reach string
