@@ -167,7 +167,7 @@ var all = []mutant{
 		"if !c.Agent {\n\t\treturn nil\n\t}\n\terr := ", "if true {\n\t\treturn nil\n\t}\n\terr := ",
 		"cmd/swarm", "^TestScripts$/^person-only$", slow},
 	{"a driver is known by the time of its start, too", "internal/control/caller.go",
-		`(m.Started == above.Started || m.Started == 0) &&`, ``,
+		`(m.Started == p.Started || m.Started == 0) &&`, ``,
 		"internal/control", "^TestADriverIsFoundByItsPIDAndItsStartTime$", slow},
 	{"a token is made from the run's secret", "internal/agenttoken/token.go",
 		`hmac.Equal([]byte(token), []byte(t.For(agent)))`, `len(token) == len(t.For(agent))`,
