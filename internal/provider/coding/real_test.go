@@ -78,7 +78,13 @@ func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
 	args, env := r.point(d.model.URL)
 	home := t.TempDir()
 	d.home = home
-	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, r.key + "=" + modelKey}
+	// Where bubblewrap is installed, Codex's sandbox needs helpers that Codex puts into its home, but
+	// only if that is outside of TMPDIR.
+	temp := filepath.Join(home, "tmp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + temp, r.key + "=" + modelKey}
 	for k, v := range env {
 		environ = append(environ, k+"="+v)
 	}
