@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"swarm"
@@ -43,18 +44,19 @@ func TestRealPlanning(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(d.request.Dir, "docs"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			asked := 0
+			var asked atomic.Int32 // by the server's goroutine
 			d.model.Reply = func(modeltest.Request) modeltest.Answer {
-				if asked++; asked > len(tries[r.kind]) {
+				n := int(asked.Add(1))
+				if n > len(tries[r.kind]) {
 					return modeltest.Answer{Text: "That is all."}
 				}
-				try := tries[r.kind][asked-1]
+				try := tries[r.kind][n-1]
 				try.Args = strings.ReplaceAll(try.Args, "DIR", d.request.Dir)
 				return modeltest.Answer{Calls: []modeltest.Call{try}}
 			}
 			_, err := d.turn(t.Context())
-			if asked <= len(tries[r.kind]) {
-				t.Fatalf("it gave up after %d tries: %v", asked, err)
+			if n := int(asked.Load()); n <= len(tries[r.kind]) {
+				t.Fatalf("it gave up after %d tries: %v", n, err)
 			}
 			if r.kind != "codex" { // whose sandbox only says no
 				if e := wantKind(t, err, swarm.Denied); !strings.Contains(e.Hint, "PLANNING") {
