@@ -2,6 +2,9 @@
 # Runs golangci-lint in the version that .golangci.yml was written for. It is built from source, once, outside of this folder:
 # $SWARM_TEST_CACHE/golangci-lint (default: ~/.cache/swarm-test). It is there whole or not at all: it is built beside that place and
 # then renamed. One that was built with an older Go cannot read newer code, so Go's version is part of its name.
+#
+# Its cache of findings is this checkout's own, in bin/. A finding that is cached under the same contents in another checkout names a
+# file there, so rules that look at a path or a line do not match once that checkout is gone.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -17,4 +20,6 @@ if ! [ -x "$lint" ]; then
 	GOBIN=$half GOFLAGS= nice -n 19 go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 	mv "$half/golangci-lint" "$lint"
 fi
+GOLANGCI_LINT_CACHE=$PWD/bin/lint-cache
+export GOLANGCI_LINT_CACHE
 exec "$lint" run "$@" ./...
