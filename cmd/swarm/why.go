@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +18,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Long: `Print the chain of waits that starts at a task or an agent, and what is at its end; or the reason why
 the task ended. The chain follows all kinds of waits: dependencies, busy agents, limits, pauses,
 retries, people, required replies, and agents that wait for others inside their turns. A deadlock is
-printed with its members. Then come the approvals and commands that were given to the last task of
-the chain or to the run, with who gave each and how.
+printed with its members. Then come the newest approvals and commands that were given to the last task
+of the chain or to the run, with who gave each and how.
 
 ` + newestRun,
 		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
@@ -43,30 +42,24 @@ the chain or to the run, with who gave each and how.
 				return err
 			}
 			defer l.Close()
-			chain, p, err := l.Why(args[1])
+			why, err := l.Why(args[1])
 			if err != nil {
 				return err
 			}
-			d, err := l.Details()
-			if err != nil {
-				return err
-			}
-			last := chain[len(chain)-1]
-			done := slices.DeleteFunc(knownActions(d.Actions), func(a view.Action) bool { return !a.On(last.Task, last.Agent) })
 			if a.json {
 				return a.print(struct {
 					Run    swarm.RunID  `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
 					Cycle  []string     `json:"cycle,omitempty"` // the members of a deadlock
-					// Actions are what people and agents did to the last of the chain, or to the run.
+					// Actions are the newest of what people and agents did to the last of the chain, or to the run.
 					Actions []view.Action `json:"actions,omitempty"`
-				}{p.ID, p.Status, chain, chain.Cycle(), done})
+				}{why.ID, why.Status, why.Chain, why.Chain.Cycle(), why.Actions})
 			}
-			if err := a.printWhy(chain, p); err != nil {
+			if err := a.printWhy(why.Chain, why.Picture); err != nil {
 				return err
 			}
-			for _, one := range done {
+			for _, one := range why.Actions {
 				fmt.Fprintf(a.stdout, "  %s, %s\n", term.Escape(one.String()), ago(one.Time, time.Now()))
 			}
 			return nil

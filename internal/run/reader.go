@@ -96,28 +96,41 @@ func (r *Reader) Text(h swarm.Hash) ([]byte, error) {
 	return r.log.Body(h)
 }
 
-// Why returns the chain of waits that begins with a task or an agent, and the picture to which it
-// belongs.
-func (r *Reader) Why(name string) (view.Chain, view.Picture, error) {
+// A Why explains why a task or an agent does not run.
+type Why struct {
+	Chain   view.Chain    // the waits that begin with it
+	Actions []view.Action // the newest answers and commands on the last of the chain, or on the run
+	view.Picture
+}
+
+// Why returns the chain of waits that begins with a task or an agent. It reads the fold only, so its
+// cost does not depend on the log.
+func (r *Reader) Why(name string) (Why, error) {
 	driven := r.Driven()
 	v, err := r.Fold()
 	if err != nil {
-		return nil, view.Picture{}, err
+		return Why{}, err
 	}
 	chain, err := v.Why(name)
+	if err != nil {
+		return Why{}, err
+	}
 	p := withoutDriver(v.Picture(), driven)
+	tasks := make(map[string]*view.Task, len(p.Tasks))
+	for i := range p.Tasks {
+		tasks[p.Tasks[i].Name] = &p.Tasks[i]
+	}
 	for i := range chain { // the picture of an abandoned run differs from its log
-		for _, t := range p.Tasks {
-			if t.Name == chain[i].Task {
-				chain[i].Status, chain[i].Waits, chain[i].Reason = t.Status, t.Waits, t.Reason
-			}
+		if t := tasks[chain[i].Task]; t != nil {
+			chain[i].Status, chain[i].Waits, chain[i].Reason = t.Status, t.Waits, t.Reason
 		}
 		if len(chain[i].Waits) == 0 { // a turn that was cut waits for nothing
 			chain = chain[:i+1]
 			break
 		}
 	}
-	return chain, p, err
+	last := chain[len(chain)-1]
+	return Why{chain, v.ActionsOn(last.Task, last.Agent), p}, nil
 }
 
 // Wait waits until the run has no driver or ctx ends. A driver leaves when the run has ended or is

@@ -275,9 +275,9 @@ func TestPictureOfARunThatWasLeft(t *testing.T) {
 	if d.Turns[0].Status != swarm.Interrupted {
 		t.Errorf("the turn is %s", d.Turns[0].Status)
 	}
-	chain, _, err := s.reader.Why("a")
-	if err != nil || len(chain) != 1 || chain[0].Status != swarm.Pending {
-		t.Errorf("why: %+v, %v", chain, err)
+	why, err := s.reader.Why("a")
+	if err != nil || len(why.Chain) != 1 || why.Chain[0].Status != swarm.Pending {
+		t.Errorf("why: %+v, %v", why.Chain, err)
 	}
 	if _, err := s.log.Own(context.Background(), "test", time.Minute); err != nil {
 		t.Fatal(err)

@@ -40,9 +40,11 @@ func (r *Run) fold(e *swarm.Event) error {
 	case swarm.PlanAdded:
 		return r.addPlan(e)
 	case swarm.Control:
-		return r.control(e)
-	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
+		return cmp.Or(r.control(e), r.keepAction(e))
+	case swarm.ApprovalAsked:
 		return r.approval(e)
+	case swarm.ApprovalAnswered:
+		return cmp.Or(r.approval(e), r.keepAction(e))
 	}
 	return r.foldRun(e)
 }

@@ -20,33 +20,6 @@ type Details struct {
 	Actions   []Action          `json:"-"` // [NewReport] has them in the run
 }
 
-// An Action is an answer to an approval, or a command to the run, and the person or agent that gave
-// it.
-type Action struct {
-	Seq  int64     `json:"seq"`
-	Time time.Time `json:"time"`
-	Verb string    `json:"word"` // approve, deny, or the command
-	// Target is the approval's id, or the command's task, agent or turn; "" = the whole run.
-	Target string `json:"target,omitempty"`
-	Task   string `json:"task,omitempty"` // of an answer: the task that asked
-	Reason string `json:"reason,omitempty"`
-	swarm.Actor
-}
-
-// On reports whether the action is about a task, its agent, or the whole run.
-func (a Action) On(task, agent string) bool {
-	return a.Task == task && task != "" || a.Task == "" && (a.Target == "" || a.Target == task || a.Target == agent)
-}
-
-// String describes the action: "approve code/1/1/x by ada (terminal)".
-func (a Action) String() string {
-	text := a.Verb
-	if a.Target != "" {
-		text += " " + a.Target
-	}
-	return text + by(a.Actor)
-}
-
 // A Report is everything that can be shown of a run: the shape of `swarm show --json`.
 type Report struct {
 	Picture
@@ -205,18 +178,12 @@ func (c *Collector) Take(e *swarm.Event) error {
 		return swarm.UseBody(e, func(entry swarm.TopicEntry) {
 			c.publish(entry.Topic, TopicEntry{Seq: e.Seq, Time: e.Time, Agent: e.Agent, Turn: e.Turn, Data: entry.Data})
 		})
-	case swarm.ApprovalAnswered:
-		return swarm.UseBody(e, func(a swarm.ApprovalAnswer) {
-			did := Action{Seq: e.Seq, Time: e.Time, Verb: "deny", Target: a.ID, Task: e.Task, Reason: a.Reason, Actor: a.Actor}
-			if a.OK {
-				did.Verb = "approve"
-			}
+	case swarm.ApprovalAnswered, swarm.Control:
+		did, err := actionOf(e)
+		if err == nil {
 			c.Actions = append(c.Actions, did)
-		})
-	case swarm.Control:
-		return swarm.UseBody(e, func(k swarm.ControlCommand) {
-			c.Actions = append(c.Actions, Action{Seq: e.Seq, Time: e.Time, Verb: string(k.Command), Target: k.Target, Actor: k.Actor})
-		})
+		}
+		return err
 	}
 	return c.takeMail(e)
 }

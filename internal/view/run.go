@@ -25,8 +25,9 @@ type Run struct {
 	tasks    []task // by their numbers in the schedule
 	agents   []Agent
 	agentAt  map[string]int
-	edges    []swarm.Edge   // of all plans, each once
-	boxes    map[string]Box // by agent, in a team
+	edges    []swarm.Edge        // of all plans, each once
+	boxes    map[string]Box      // by agent, in a team
+	actions  map[string][]Action // by task or agent, "" = on the whole run; the newest of each
 	groups   []group
 	planned  bool         // a plan was added
 	parallel int          // turns at once; 0 = no limit

@@ -13,25 +13,26 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 6
+const Version = 7
 
 // A stored is the stored form of a fold. Its size depends on the plan, not on the log. The schedule
 // is not stored: the tasks restore it.
 type stored struct {
-	Version  int             `json:"version"`
-	Head     Head            `json:"head"`
-	Usage    swarm.Usage     `json:"usage"`
-	Planned  bool            `json:"planned,omitempty"`
-	Parallel int             `json:"parallel,omitempty"`
-	Pause    swarm.Status    `json:"pause,omitempty"`
-	PausedAt time.Time       `json:"paused_at,omitzero"`
-	Groups   []group         `json:"groups,omitempty"`
-	Agents   []Agent         `json:"agents,omitempty"`
-	Edges    []swarm.Edge    `json:"edges,omitempty"`
-	Boxes    map[string]Box  `json:"boxes,omitempty"`
-	Paused   []string        `json:"paused,omitempty"` // agents of a pipeline
-	Team     *plan.TeamState `json:"team,omitempty"`
-	Tasks    []task          `json:"tasks,omitempty"`
+	Version  int                 `json:"version"`
+	Head     Head                `json:"head"`
+	Usage    swarm.Usage         `json:"usage"`
+	Planned  bool                `json:"planned,omitempty"`
+	Parallel int                 `json:"parallel,omitempty"`
+	Pause    swarm.Status        `json:"pause,omitempty"`
+	PausedAt time.Time           `json:"paused_at,omitzero"`
+	Groups   []group             `json:"groups,omitempty"`
+	Agents   []Agent             `json:"agents,omitempty"`
+	Edges    []swarm.Edge        `json:"edges,omitempty"`
+	Boxes    map[string]Box      `json:"boxes,omitempty"`
+	Actions  map[string][]Action `json:"actions,omitempty"`
+	Paused   []string            `json:"paused,omitempty"` // agents of a pipeline
+	Team     *plan.TeamState     `json:"team,omitempty"`
+	Tasks    []task              `json:"tasks,omitempty"`
 }
 
 // packedTasks is the number of tasks from which on a fold is stored compressed. The fold of 100,000
@@ -43,7 +44,7 @@ const packedTasks = 20_000
 // them at once would need buffers several times as large as the result.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Edges: r.edges, Boxes: r.boxes}
+		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Actions: r.actions}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -106,6 +107,7 @@ func Unmarshal(b []byte) (*Run, error) {
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
 	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
+	r.actions = s.Actions
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}
