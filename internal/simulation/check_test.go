@@ -354,10 +354,10 @@ func (w *world) checkReplay() {
 }
 
 // tell returns what happened in a run until it ended. Owners are left out, because a replay has another
-// one, and so are the facts that a pause goes on, of which a replay tells one less after a takeover.
+// one.
 func tell(events []swarm.Event) (lines []string) {
 	for _, e := range events {
-		if e.Kind != swarm.RunOwned && e.Kind != swarm.RunPausing && e.Kind != swarm.RunPaused {
+		if e.Kind != swarm.RunOwned {
 			lines = append(lines, fmt.Sprint(e.Kind, " ", e.Agent, " ", e.Task, " ", e.Turn))
 		}
 		if e.Kind == swarm.RunEnded {

@@ -157,17 +157,24 @@ func (c *copier) pair(old, seq int64) {
 // number returns the number in the new log of a recorded event. For an event that was left out, it
 // is the number of the last event before it that was copied, which keeps "up to" true.
 func (c *copier) number(old int64) int64 {
+	new, _ := c.last(old)
+	return new
+}
+
+// last returns the number in the new log of the last event up to a recorded one that was copied, and
+// how far the recorded one is beyond it: 0 if it is that event itself.
+func (c *copier) last(old int64) (new, beyond int64) {
 	if len(c.olds) > 0 && slices.ContainsFunc(c.olds, func(waits int64) bool { return waits > 0 && waits <= old }) {
 		_ = c.flush() // c.err keeps the error.
 	}
 	i, found := slices.BinarySearchFunc(c.pairs, old, func(p pair, old int64) int { return int(min(1, max(-1, p.old-old))) })
 	switch {
 	case found:
-		return c.pairs[i].new
+		return c.pairs[i].new, 0
 	case i > 0:
-		return c.pairs[i-1].new
+		return c.pairs[i-1].new, old - c.pairs[i-1].old
 	}
-	return 0
+	return 0, old
 }
 
 // rewrite returns an event with a changed body. Keys may be made from bodies, so change may set the

@@ -59,8 +59,14 @@ func (p *player) renumberKey(e *swarm.Event) (string, error) {
 		return e.Key, nil
 	}
 	i := strings.LastIndexByte(e.Key, ':')
-	if old, err := strconv.ParseInt(e.Key[i+1:], 10, 64); err == nil && i >= 0 {
-		return e.Key[:i+1] + strconv.FormatInt(p.new.number(old), 10), p.new.err
+	old, err := strconv.ParseInt(e.Key[i+1:], 10, 64)
+	if err != nil || i < 0 {
+		return e.Key, nil
 	}
-	return e.Key, nil
+	name := e.Key[:i]
+	new, beyond := p.new.last(old)
+	if beyond > 0 { // The event has no number in the new log. An owner takes over after a pause, say: two facts, and one number.
+		name += "+" + strconv.FormatInt(beyond, 10)
+	}
+	return name + ":" + strconv.FormatInt(new, 10), p.new.err
 }

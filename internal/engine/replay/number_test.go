@@ -87,3 +87,17 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Facts that different records cause have different keys, also if a record has no number in the new
+// log.
+func TestKeysOfFactsStayDifferent(t *testing.T) {
+	p := &player{new: copier{pairs: []pair{{2, 20}, {5, 50}}}}
+	for key, want := range map[string]string{
+		"run_pausing:2": "run_pausing:20", "run_pausing:3": "run_pausing+1:20", "run_pausing:4": "run_pausing+2:20", "run_pausing:5": "run_pausing:50",
+		"run_pausing:1": "run_pausing+1:0",
+	} {
+		if got, err := p.renumberKey(&swarm.Event{Kind: swarm.RunPausing, Key: key}); err != nil || got != want {
+			t.Errorf("%s became %s, %v, and not %s", key, got, err, want)
+		}
+	}
+}
