@@ -241,6 +241,9 @@ func TestDamageIsRecovered(t *testing.T) {
 			must(t, err)
 			total += got.Events
 			whole++
+			if got.Events < check.Intact {
+				t.Errorf("%s %d: %d events are saved, and %d were intact", side, i, got.Events, check.Intact)
+			}
 			if check, err := store.Check(t.Context(), "r", nil); err != nil || check.Damaged || check.Intact != got.Events {
 				t.Errorf("%s %d: the recovered log: %+v, %v", side, i, check, err)
 			}
@@ -273,7 +276,13 @@ func TestDamageIsRecovered(t *testing.T) {
 				t.Errorf("%s %d: a whole log is recovered: %v", side, i, err)
 			}
 		}
-		t.Logf("%q: %d recovered logs of %d have %d of %d events", side, whole, times, total, whole*4*batches)
+		all := int64(whole) * 4 * batches
+		t.Logf("%q: %d recovered logs of %d have %d of %d events", side, whole, times, total, all)
+		// One bit is in one page, and the bits are the same each time. SQLite alone reads half of the
+		// events behind a damaged frame of the write-ahead log.
+		if total < all*9/10 {
+			t.Errorf("%q: only %d of %d events are saved", side, total, all)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"swarm"
@@ -71,12 +72,23 @@ func TestACrashLeavesAPrefix(t *testing.T) {
 
 // The checksums of pages say that a text is what was written. Its hash says that the right text was.
 func TestATextThatIsNotItsHashIsRefused(t *testing.T) {
-	l, _ := create(t)
+	l, path := create(t)
 	text := []byte("the right text")
 	_, err := l.Append(t.Context(), swarm.Batch{Bodies: [][]byte{text}})
 	must(t, err)
 	must(t, l.w.exec("UPDATE body SET data=?", []byte("another text")))
 	if got, err := l.Body(swarm.HashOf(text)); err == nil || len(got) > 0 {
 		t.Errorf("it is served as %q, %v", got, err)
+	}
+	must(t, l.Close())
+	check, err := NewStore(filepath.Dir(path)).(*Store).Check(t.Context(), "run", nil)
+	must(t, err)
+	for _, part := range check.Parts {
+		if want := part.Part == "texts"; part.Damaged > 0 != want {
+			t.Errorf("of a wrong text a check says %+v", part)
+		}
+	}
+	if !check.Damaged {
+		t.Errorf("a check says %+v", check)
 	}
 }
