@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"flag"
 	"io"
 	"net"
@@ -164,10 +166,42 @@ func TestProxy(t *testing.T) {
 
 // A name that is listed does not open an address of this machine: DNS belongs to others.
 func TestAListedNameThatPointsInside(t *testing.T) {
-	p := newProxy((&policy{Hosts: []string{"localhost.localdomain:80", "localhost:81"}}).rules())
-	for _, address := range []string{"127.0.0.1:80", "localhost:80", "0.0.0.0:81", "[::]:81"} {
+	defer func(was *net.Resolver) { net.DefaultResolver = was }(net.DefaultResolver)
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go answerInside(far)
+		return near, nil
+	}}
+	p := newProxy((&policy{Hosts: []string{"inside.example:80", "localhost:81"}}).rules())
+	for _, address := range []string{"inside.example:80", "127.0.0.1:80", "localhost:80", "0.0.0.0:81", "[::]:81"} {
 		if c, err := p.dial(context.Background(), "tcp", address); swarm.KindOf(err) != swarm.Denied {
 			t.Errorf("%s is dialled: %v %v", address, c, err)
+		}
+	}
+}
+
+// answerInside is a name server, for one connection. Every name has the address 127.0.0.1.
+func answerInside(c net.Conn) {
+	defer c.Close()
+	for {
+		var size [2]byte
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		m := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(c, m); err != nil {
+			return
+		}
+		const header = 12
+		end := header + bytes.IndexByte(m[header:], 0) + 5 // the name, its type and its class
+		isA := m[end-3] == 1
+		m = append([]byte{m[0], m[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, m[header:end]...)
+		if isA {
+			m[7] = 1
+			m = append(m, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
+		}
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...)); err != nil {
+			return
 		}
 	}
 }
