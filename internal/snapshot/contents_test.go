@@ -56,6 +56,58 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// A file is read again if its metadata has changed, or if it might have changed without its metadata:
+// two writes within one step of the file system's clock have the same time.
+func TestContentsAreReadAgain(t *testing.T) {
+	path := filepath.Join(resolved(t.TempDir()), "a.sh")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := NewContents(t.TempDir(), []string{path})
+	write("one")
+	if c.Look(); len(c.known) != 1 {
+		t.Fatalf("it knows %v", c.known)
+	}
+	was := c.known[path]
+	for _, step := range []struct {
+		name   string
+		change func(*content)
+		read   bool
+	}{
+		{"the same and settled", func(*content) {}, false},
+		{"perhaps written since", func(f *content) { f.settled = false }, true},
+		{"of another time", func(f *content) { f.changed = f.changed.Add(time.Nanosecond) }, true},
+		{"of another size", func(f *content) { f.size++ }, true},
+		{"another file", func(f *content) { f.inode++ }, true},
+	} {
+		known := was
+		known.settled, known.hash = true, "known"
+		step.change(&known)
+		c.known[path] = known
+		if read := c.Look()[path] == was.hash; read != step.read {
+			t.Errorf("a file that is %s is read: %v", step.name, read)
+		}
+	}
+	for try := 0; ; try++ { // a busy machine may take long between both lines
+		write("two")
+		if c.Look(); !c.known[path].settled {
+			break
+		}
+		if try == 1000 {
+			t.Fatal("a file that was just written is taken for settled")
+		}
+	}
+	old := NewContents(t.TempDir(), []string{"contents.go"})
+	for path := range old.Look() {
+		if !old.known[path].settled {
+			t.Errorf("%s is read each time", path)
+		}
+	}
+}
+
 func BenchmarkContents(b *testing.B) {
 	dir := b.TempDir()
 	for _, name := range strings.Fields("swarm.yaml prompts/a.md prompts/b.md prompts/c.md prompts/d.md prompts/e.md") {
