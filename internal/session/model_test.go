@@ -360,12 +360,16 @@ func (m *model) checkTaken(t *testing.T, l *entry) {
 
 // everywhere reports whether a line was circular, or was not, at every place of the log at which
 // the session may have planned it. A task may count as ended from the end of its turn on, before
-// its loop says so.
+// its loop says so. An open task may wait for an output that is still to come if it refers to an agent
+// whose last task failed just when that line was planned: either all such tasks wait or none does. What
+// is so in both cases is so if only some of them wait, since a wait never lets another task end.
 func (m *model) everywhere(l *entry, circular bool) bool {
 	for at := l.from; at <= l.to; at++ {
 		for _, byTurns := range []bool{false, true} {
-			if is, known := m.circular(l, at, byTurns); is != circular || !known {
-				return false
+			for _, waits := range []bool{false, true} {
+				if is, known := m.circular(l, at, byTurns, waits); is != circular || !known {
+					return false
+				}
 			}
 		}
 	}
@@ -385,37 +389,31 @@ func (m *model) mute(l *entry, surely bool) bool {
 }
 
 // circular reports whether a task of a line could never end if the line were entered at a place of
-// the log. Failures can make accepted tasks wait for each other; then the model does not know. Nor does
-// it know when an open task refers to an agent whose last task failed just when that line was planned:
-// the open task may wait for an output that is still to come.
-func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
+// the log. waits says whether tasks wait that may. Failures can make accepted tasks wait for each
+// other; then the model does not know.
+func (m *model) circular(l *entry, at int64, byTurns, waits bool) (is, known bool) {
 	var open []*made
 	for _, t := range m.tasks {
 		if earlier(t.line, l) && t.ended > at && !(byTurns && t.said > 0 && t.said <= at) {
 			open = append(open, t)
 		}
 	}
-	known = len(m.stuck(open, at)) == 0 && !slices.ContainsFunc(open, func(t *made) bool {
-		return slices.ContainsFunc(t.line.stages[t.stage].refs, func(x string) bool {
-			surely, perhaps := m.silent(t.line, t.stage, x)
-			return perhaps && !surely && m.good(x, at) == nil
-		})
-	})
+	known = len(m.stuck(open, at, waits)) == 0
 	for i, st := range l.stages {
 		for _, a := range st.agents {
 			open = append(open, &made{agent: a, line: l, stage: i})
 		}
 	}
-	return slices.ContainsFunc(m.stuck(open, at), func(t *made) bool { return t.line == l }), known
+	return slices.ContainsFunc(m.stuck(open, at, waits), func(t *made) bool { return t.line == l }), known
 }
 
 // stuck returns the open tasks that cannot end.
-func (m *model) stuck(open []*made, at int64) []*made {
+func (m *model) stuck(open []*made, at int64, waits bool) []*made {
 	ends := map[*made]bool{}
 	for changed := true; changed; {
 		changed = false
 		for _, t := range open {
-			if !ends[t] && m.canEnd(t, open, ends, at) {
+			if !ends[t] && m.canEnd(t, open, ends, at, waits) {
 				ends[t], changed = true, true
 			}
 		}
@@ -424,7 +422,7 @@ func (m *model) stuck(open []*made, at int64) []*made {
 }
 
 // canEnd reports whether a task depends on no task that cannot end.
-func (m *model) canEnd(t *made, open []*made, ends map[*made]bool, at int64) bool {
+func (m *model) canEnd(t *made, open []*made, ends map[*made]bool, at int64, waits bool) bool {
 	stuck := func(agent string, stage int) bool {
 		return slices.ContainsFunc(open, func(o *made) bool {
 			return o != t && o.agent == agent && !ends[o] && (earlier(o.line, t.line) || o.line == t.line && o.stage < stage)
@@ -441,7 +439,8 @@ func (m *model) canEnd(t *made, open []*made, ends map[*made]bool, at int64) boo
 		if stuck(x, t.stage) {
 			return false
 		}
-		if surely, _ := m.silent(t.line, t.stage, x); surely && m.good(x, at) == nil && m.hopeless(t, x, open, ends) {
+		surely, perhaps := m.silent(t.line, t.stage, x)
+		if (surely || perhaps && waits) && m.good(x, at) == nil && m.hopeless(t, x, open, ends) {
 			return false
 		}
 	}
