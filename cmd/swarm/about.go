@@ -329,6 +329,7 @@ func (a *app) examineFile(src *source) (_ []finding, _ *compose.Bundle, name str
 	if err != nil {
 		return []finding{bad("compose file", false, err)}, none, o.File
 	}
+	o = o.ReadOnce()
 	o.Stdin = func() ([]byte, error) { return nil, nil }
 	errs, warnings := compose.Check(o)
 	if len(errs) > 0 {

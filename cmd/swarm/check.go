@@ -25,10 +25,11 @@ Nothing is started. Exits with 2 on errors, and with 0 when there are only warni
 			if err != nil {
 				return err
 			}
+			o = o.ReadOnce()
 			o.Stdin = nil // a check reads no input
 			errs, warnings := compose.Check(o)
 			if len(errs) == 0 {
-				warnings = append(warnings, a.unconfirmed(&src)...)
+				warnings = append(warnings, a.unconfirmed(o)...)
 			}
 			if len(errs) > 0 {
 				a.exit = swarm.ExitBadInput

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/statedir"
 	"swarm/internal/term"
@@ -157,12 +158,12 @@ func (a *app) yes(question string) bool {
 }
 
 // unconfirmed returns warnings about what a person has not confirmed yet.
-func (a *app) unconfirmed(src *source) (warnings []*swarm.Error) {
+func (a *app) unconfirmed(o compose.Options) (warnings []*swarm.Error) {
 	c, err := a.control()
 	if err != nil {
 		return nil
 	}
-	_, all, err := c.Confirmations(src.request(a, nil))
+	all, err := c.ConfirmationsOf(o)
 	if err != nil { // the check itself has reported it
 		return nil
 	}

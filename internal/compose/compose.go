@@ -13,6 +13,8 @@
 package compose
 
 import (
+	"sync"
+
 	"swarm"
 )
 
@@ -21,6 +23,8 @@ import (
 type Prompts interface {
 	// Prompt finds a prompt by its name in the prompt folders. The path is for messages and spans.
 	Prompt(name string) (path string, text []byte, err error)
+	// HasPrompt reports whether there is a prompt of this name, readable or not.
+	HasPrompt(name string) bool
 	// File reads a prompt-file, schema or script, relative to the compose file's folder.
 	File(path string) (shown string, text []byte, err error)
 	// Include reads the file of an {{include: rel}} in the file from ("" = a prompt-string).
@@ -39,6 +43,17 @@ type Options struct {
 	MaxParallel int                    // overrides the file's; 0 = the file's
 	Dir         string                 // absolute: where tasks work, and the base of relative folders
 	Stdin       func() ([]byte, error) // called only if a selected prompt has {{STDIN}}
+	reading     func() *reading        // see ReadOnce; nil = the file is read by each call
+}
+
+// ReadOnce returns options for several calls, one after the other, of which only the first parses
+// and decodes the file. Their File, Source and Set must stay as they are.
+func (o Options) ReadOnce() Options {
+	if o.reading != nil {
+		return o
+	}
+	o.reading = sync.OnceValue(func() *reading { return readFile(o) })
+	return o
 }
 
 // A Bundle is a plan and everything it refers to.

@@ -40,6 +40,11 @@ func (f folder) Prompt(name string) (string, []byte, error) {
 
 func (f folder) File(name string) (string, []byte, error) { return f.read("files/" + name) }
 
+func (f folder) HasPrompt(name string) bool {
+	_, _, err := f.Prompt(name)
+	return swarm.KindOf(err) != swarm.NotFound
+}
+
 func (f folder) Include(from, rel string) (string, []byte, error) {
 	dir := "prompts"
 	if from != "" {
@@ -158,8 +163,10 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			src, want, _ := strings.Cut(string(raw), dashes)
-			got := native(options(src))
+			o, check := options(src)
+			got := native(o, check)
 			if got == want {
+				checkShared(t, o, check, want)
 				return
 			}
 			if *update {
@@ -170,5 +177,33 @@ func TestGolden(t *testing.T) {
 			}
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		})
+	}
+}
+
+// checkShared checks that compilers which share one reading of the file change nothing for each
+// other.
+func checkShared(t *testing.T, o Options, check bool, want string) {
+	o = o.ReadOnce()
+	for range 2 {
+		Check(o)
+		_, _ = CompileAll(o)
+		_, _ = CompileTeam(o)
+		if got := native(o, check); got != want {
+			t.Fatalf("after others that use the same reading: got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// TestReadOnce checks that the file is parsed by the first call only: its text may be gone then.
+func TestReadOnce(t *testing.T) {
+	o := Options{File: "swarm.yaml", Source: []byte("provider: codex\ntasks: {a: {prompt-string: x}}\n")}.ReadOnce()
+	if errs, _ := Check(o); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	clear(o.Source)
+	for name, compile := range map[string]func(Options) (*Bundle, error){"tasks": CompileAll, "team": CompileTeam} {
+		if _, err := compile(o); err != nil {
+			t.Errorf("%s: the file was read again: %v", name, err)
+		}
 	}
 }

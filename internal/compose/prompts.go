@@ -161,6 +161,8 @@ func (noPrompts) Prompt(name string) (string, []byte, error) {
 	return "", nil, swarm.Errorf(swarm.NotFound, "there is no prompt %q", name)
 }
 
+func (noPrompts) HasPrompt(string) bool { return false }
+
 func (noPrompts) File(path string) (string, []byte, error) {
 	return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
 }
@@ -297,11 +299,10 @@ func (c *compiler) loadRole(a *agent) *piece {
 		p = c.promptPiece(a.keys.Role.value, a.keys.Role)
 	case a.own || c.namesOwnPrompt(a):
 	default:
-		path, _, err := c.o.Prompts.Prompt(a.name)
-		if swarm.KindOf(err) == swarm.NotFound || errors.Is(err, fs.ErrNotExist) {
+		if !c.o.Prompts.HasPrompt(a.name) {
 			return nil
 		}
-		if p = c.promptPiece(a.name, text{at{a.node}, a.name}); p != nil && c.isTaskText(a, path) {
+		if p = c.promptPiece(a.name, text{at{a.node}, a.name}); p != nil && c.isTaskText(a, p.path) {
 			return nil
 		}
 	}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp/syntax"
 	"slices"
@@ -89,23 +90,40 @@ func newCompiler(o Options) *compiler {
 	}
 }
 
-// read parses and decodes the file.
+// A reading is a file that was parsed and decoded. A compiler changes nothing in it.
+type reading struct {
+	problems
+	root *yaml.Node
+	file fileKeys
+}
+
+// read parses and decodes the file, or takes over what ReadOnce has kept.
 func (c *compiler) read() {
+	r := c.o.ReadOnce().reading()
+	c.root, c.file, c.problems = r.root, r.file, r.problems
+	c.errs, c.warns = slices.Clip(c.errs), slices.Clip(c.warns) // what is added to them is our own
+	c.missingErrs = maps.Clone(c.missingErrs)
+}
+
+// readFile parses and decodes the file.
+func readFile(o Options) *reading {
+	r := &reading{problems: problems{file: o.File, sets: o.Set}}
 	root, err := yamlfile.Parse(
-		c.o.File, c.o.Source,
+		o.File, o.Source,
 		"write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file")
 	if err != nil {
-		c.errs = append(c.errs, err)
-		return
+		r.errs = append(r.errs, err)
+		return r
 	}
-	c.root = root
-	c.expectEnd(c.o.Source)
-	c.override()
-	d := &decoder{problems: &c.problems}
-	d.decode(c.root, &c.file, rule{})
+	r.root = root
+	r.expectEnd(o.Source)
+	r.override()
+	d := &decoder{problems: &r.problems}
+	d.decode(r.root, &r.file, rule{})
 	if d.aliased >= maxAliased {
-		c.root = nil // a bomb: its content is not examined
+		r.root = nil // a bomb: its content is not examined
 	}
+	return r
 }
 
 // resolve looks at the file as a whole: names, and dependencies between tasks.

@@ -14,27 +14,27 @@ import (
 
 // override writes the --set options over the tree. It does not know the keys. The decoder does, and
 // a negative line tells it that a node comes from a --set.
-func (c *compiler) override() {
-	for i, set := range c.o.Set {
+func (r *reading) override() {
+	for i, set := range r.sets {
 		at := &yaml.Node{Line: -i - 1}
 		path, text, ok := strings.Cut(set, "=")
 		keys := strings.Split(path, ".")
 		switch {
 		case !ok || path == "" || slices.Contains(keys, ""):
-			c.fail(at, "this sets nothing").
+			r.fail(at, "this sets nothing").
 				WithHint("write --set path.to.key=value, such as --set pipelines.main.iterations=3")
 		case !utf8.ValidString(set):
-			c.fail(at, "this is not UTF-8")
+			r.fail(at, "this is not UTF-8")
 		default:
-			c.overrideOne(keys, setValue(text, at.Line), at)
+			r.overrideOne(keys, setValue(text, at.Line), at)
 		}
 	}
 }
 
 // overrideOne follows the path of keys to a slot in the tree, and puts the value there. Missing
 // keys on the way are added.
-func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
-	slot := &c.root
+func (r *reading) overrideOne(keys []string, val, at *yaml.Node) {
+	slot := &r.root
 	for i, key := range keys {
 		whole := i == len(keys)-1 && val.Kind == yaml.MappingNode
 		for (*slot).Kind == yaml.AliasNode {
@@ -45,7 +45,7 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 		case n.Kind == yaml.SequenceNode:
 			k, err := strconv.Atoi(key)
 			if err != nil || k < 0 || k >= len(n.Content) {
-				c.fail(at, "%s is a list of %d items, and %s is none of them", strings.Join(keys[:i], "."), len(n.Content), swarm.Quote(key)).
+				r.fail(at, "%s is a list of %d items, and %s is none of them", strings.Join(keys[:i], "."), len(n.Content), swarm.Quote(key)).
 					WithHint("count from 0")
 				return
 			}
@@ -56,7 +56,7 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 			*n = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
 			slot = valueSlot(n, key, at, whole)
 		default:
-			c.fail(at, "%s is %s and has no keys", strings.Join(keys[:i], "."), describe(n))
+			r.fail(at, "%s is %s and has no keys", strings.Join(keys[:i], "."), describe(n))
 			return
 		}
 	}

@@ -1,8 +1,6 @@
 package compose
 
 import (
-	"slices"
-
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
@@ -45,12 +43,14 @@ func (c *compiler) namesProvider() bool { return c.file.Provider.given() || c.fi
 
 // teamNames returns the agents that tasks name or are, or else the default team.
 func (c *compiler) teamNames() (names []string) {
+	known := make(map[string]bool, len(c.file.Tasks.entries))
 	for _, t := range c.file.Tasks.entries {
 		name := t.value.Agent.value
 		if name == "" {
 			name = swarm.AgentOf(t.name)
 		}
-		if !slices.Contains(names, name) {
+		if !known[name] {
+			known[name] = true
 			names = append(names, name)
 		}
 	}

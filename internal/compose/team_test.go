@@ -33,3 +33,24 @@ func TestTeam(t *testing.T) {
 		t.Errorf("a team that nobody can reach: %v", err)
 	}
 }
+
+// noRoles are Prompts that no agent's name stands for. Reading one of them makes an error with a
+// hint, for which all prompts are listed, so nothing may be read just to see that it is missing.
+type noRoles struct {
+	folder
+	t *testing.T
+}
+
+func (noRoles) HasPrompt(string) bool { return false }
+
+func (n noRoles) Prompt(name string) (string, []byte, error) {
+	n.t.Errorf("the prompt %s was read", name)
+	return n.folder.Prompt(name)
+}
+
+func TestMissingRoleIsNotRead(t *testing.T) {
+	o := Options{File: "swarm.yaml", Source: []byte("agents: {a: {}}\n"), Provider: "codex", Prompts: noRoles{t: t}}
+	if _, err := CompileTeam(o); err != nil {
+		t.Error(err)
+	}
+}

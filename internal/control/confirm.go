@@ -151,10 +151,17 @@ func (c *Control) Confirmations(r Request) (file string, all []Confirmation, err
 		return file, nil, err
 	}
 	defer p.Close()
+	all, err = c.ConfirmationsOf(o)
+	return file, all, err
+}
+
+// ConfirmationsOf returns all that the file of the options needs, whatever they select.
+func (c *Control) ConfirmationsOf(o compose.Options) (all []Confirmation, err error) {
+	o = o.ReadOnce()
 	o.Stdin = func() ([]byte, error) { return nil, nil }
 	tasks, err := compose.CompileAll(o)
 	if err != nil {
-		return file, nil, err
+		return nil, err
 	}
 	bundles := []*compose.Bundle{tasks}
 	if team, err := compose.CompileTeam(o); err == nil { // else its agents cannot work without tasks
@@ -168,5 +175,5 @@ func (c *Control) Confirmations(r Request) (file string, all []Confirmation, err
 			}
 		}
 	}
-	return file, all, nil
+	return all, nil
 }

@@ -37,8 +37,9 @@ type Project struct {
 	cwd  string
 	// prompts are the prompt folders, in the order of the search.
 	prompts []*folder
-	all     *folder // the whole project, for files that are not prompts
-	within  *folder // the compose file must be in it; nil = it may be anywhere
+	all     *folder  // the whole project, for files that are not prompts
+	within  *folder  // the compose file must be in it; nil = it may be anywhere
+	choices []string // names of prompts, for hints: thousands may be missing, and each gets one
 }
 
 // Open returns the project of the absolute folder cwd. Its compose file is `file`, or

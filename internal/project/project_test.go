@@ -108,6 +108,10 @@ func TestPrompt(t *testing.T) {
 		if got := answer(base, path, text, err); got != c.want {
 			t.Errorf("%s gives\n%s, not\n%s", c.name, got, c.want)
 		}
+		plain := strings.TrimSuffix(c.name, ".md")
+		if want := swarm.KindOf(err) != swarm.NotFound && c.name != "../x"; p.HasPrompt(plain) != want {
+			t.Errorf("there is a prompt %s: %v, not %v", plain, !want, want)
+		}
 	}
 	for _, name := range []string{"", ".", "/etc/passwd", "-rf", "a//b", "a\nb", "a\x00b", `a\b`, strings.Repeat("a", 300), "\xff"} {
 		if _, _, err := p.Prompt(name); swarm.KindOf(err) != swarm.BadInput {

@@ -35,16 +35,30 @@ func (p *Project) Prompt(name string) (path string, b []byte, err error) {
 	}
 }
 
+// HasPrompt reports whether a prompt folder has a file for a prompt, usable or not. Unlike Prompt it
+// makes no hint, which lists all folders.
+func (p *Project) HasPrompt(name string) bool {
+	rel := filepath.FromSlash(name) + ".md"
+	return checkPromptName(name) == nil && slices.ContainsFunc(p.prompts, func(f *folder) bool {
+		root, err := f.open()
+		if err == nil {
+			_, err = root.Stat(rel)
+		}
+		return !missing(err)
+	})
+}
+
 // insteadOf returns a hint: a prompt with a similar name, or the path to write.
 func (p *Project) insteadOf(name string) string {
 	const most = 1000 // enough to choose from
-	var names []string
-	for _, info := range p.List() {
-		if len(names) < most && !slices.Contains(names, info.Name) {
-			names = append(names, info.Name)
+	if p.choices == nil {
+		for _, info := range p.List() {
+			if len(p.choices) < most && !info.Hidden {
+				p.choices = append(p.choices, info.Name)
+			}
 		}
 	}
-	if hint := swarm.DidYouMean(name, names); hint != "" {
+	if hint := swarm.DidYouMean(name, p.choices); hint != "" {
 		return hint
 	}
 	return "write it into " + p.shown(filepath.Join(p.prompts[0].path, name+".md"))

@@ -18,12 +18,14 @@ import (
 // made from, prompt folders, and the programs that it starts. Paths are relative to dir.
 func NewGuard(p *swarm.Plan, dir, file string, sources []string) permission.Guard {
 	var paths []string
+	known := map[string]bool{} // a plan may name thousands of files
 	add := func(path string) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
 		for _, name := range []string{filepath.Clean(path), resolved(path)} {
-			if !slices.Contains(paths, name) {
+			if !known[name] {
+				known[name] = true
 				paths = append(paths, name)
 			}
 		}
@@ -50,9 +52,11 @@ func NewGuard(p *swarm.Plan, dir, file string, sources []string) permission.Guar
 // path of a command starts there.
 func programs(p *swarm.Plan, dir string) (all []string) {
 	dirs := []string{dir}
-	for _, t := range p.Tasks {
-		if t.Workdir != "" && !slices.Contains(dirs, t.Workdir) {
-			dirs = append(dirs, t.Workdir)
+	known := map[string]bool{"": true, dir: true}
+	for i := range p.Tasks {
+		if folder := p.Tasks[i].Workdir; !known[folder] {
+			known[folder] = true
+			dirs = append(dirs, folder)
 		}
 	}
 	add := func(argv []string) {
