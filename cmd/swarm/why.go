@@ -91,7 +91,7 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stdout, "no process drives run %s: %s\n", p.ID, p.ResumeCommand())
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
-		fmt.Fprintf(a.stdout, "run %s is %s: swarm resume %s\n", p.ID, p.Status, p.ID)
+		fmt.Fprintf(a.stdout, "run %s is %s: %s\n", p.ID, p.Status, p.ResumeCommand())
 		if why := p.PausedFor(); why != "" {
 			fmt.Fprintln(a.stdout, term.Escape(why))
 		}

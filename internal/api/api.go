@@ -195,7 +195,7 @@ func statusOf(err error) int {
 	if own, ok := errors.AsType[refusal](err); ok {
 		return own.status
 	}
-	var state *control.StateError
+	var state *run.StateError
 	if errors.As(err, &state) || errors.Is(err, swarm.ErrConflict) || errors.Is(err, run.ErrAnswered) {
 		return http.StatusConflict
 	}

@@ -181,6 +181,20 @@ func TestWhatCannotBeStartedIsRefused(t *testing.T) {
 	}
 }
 
+// A replay takes only cancel. That is no fault of the request: with an agent that is reached it would
+// be obeyed.
+func TestAReplayRefusesWhatItsRecordingDoesNotHave(t *testing.T) {
+	h := open(t)
+	id, _, _ := h.logOf(swarm.RunStart{Kind: swarm.PipelineRun, Dir: h.dir, Replay: true})
+	for path, body := range map[string]string{
+		"/pause": "", "/resume": "", "/nodes/a/pause": "", "/nodes/a/reset": "", "/messages": `{"to":"a","text":"hi"}`,
+	} {
+		if status, text := h.ask("POST", "/api/v1/runs/"+id+path, body); status != 409 || !strings.Contains(text, "replay") {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+}
+
 // TestRunsOfOtherFoldersAreNotThere, unless every folder is served.
 func TestRunsOfOtherFoldersAreNotThere(t *testing.T) {
 	h := open(t)

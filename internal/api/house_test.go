@@ -168,10 +168,10 @@ func (h *house) bare() (id string, write func(...swarm.Event)) {
 
 func (h *house) log(dir string) (id string, log swarm.RunLog, write func(...swarm.Event)) {
 	h.t.Helper()
-	return h.logOf(swarm.PipelineRun, dir)
+	return h.logOf(swarm.RunStart{Kind: swarm.PipelineRun, Dir: dir})
 }
 
-func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log swarm.RunLog, write func(...swarm.Event)) {
+func (h *house) logOf(began swarm.RunStart) (id string, log swarm.RunLog, write func(...swarm.Event)) {
 	h.t.Helper()
 	id = string(swarm.NewRunID(time.Now()))
 	log, err := h.home.Store.Create(h.t.Context(), swarm.RunID(id))
@@ -185,7 +185,9 @@ func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log swarm.RunL
 			h.t.Fatal(err)
 		}
 	}
-	start, _ := json.Marshal(swarm.RunStart{ID: swarm.RunID(id), Kind: kind, Dir: dir, Time: time.Now()})
+	kind := began.Kind
+	began.ID, began.Time = swarm.RunID(id), time.Now()
+	start, _ := json.Marshal(began)
 	plan, _ := json.Marshal(swarm.Plan{Kind: kind, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
 	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
 	return id, log, write

@@ -287,7 +287,7 @@ tasks:
 	id, _ := h.bare()                                                                                   // nobody drives it
 	ask(202, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", id, "agent", "a", "action", "reset") // and who does obeys
 	ask(202, "POST", runs+"/cancel", "", "", "id", id)
-	team, _, _ := h.logOf(swarm.TeamRun, h.dir)
+	team, _, _ := h.logOf(swarm.RunStart{Kind: swarm.TeamRun, Dir: h.dir})
 	ask(202, "POST", runs+"/close", "", "", "id", team)
 	done["GET /api/v1/stream/sse"] = true // streams have tests of their own
 	for path, methods := range d.Paths {

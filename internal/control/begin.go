@@ -91,9 +91,9 @@ func Continue(h *statedir.Home, id swarm.RunID, recorded bool, ask Asker) (*run.
 	switch {
 	case err != nil:
 	case replay && !recorded && !cancelled:
-		err = swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
+		err = refuse("name its recording: swarm resume "+string(id)+" --replay FILE", "the run %s was a replay", id)
 	case recorded && !replay:
-		err = swarm.Errorf(swarm.BadInput, "the run %s is no replay: its agents were reached", id).WithHint("leave out --replay: swarm resume %s", id)
+		err = refuse("leave out --replay: swarm resume "+string(id), "the run %s is no replay: its agents were reached", id)
 	case !replay && !cancelled:
 		var p *swarm.Plan
 		if p, err = r.Plan(); err == nil {

@@ -17,16 +17,8 @@ type CommandResult struct {
 	Target  string      `json:"target,omitempty"` // a task or an agent; "" = the whole run
 }
 
-// A StateError refuses an action that has no meaning in the run's current state.
-type StateError struct{ Err *swarm.Error }
-
-func (e *StateError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error whose kind and hint count.
-func (e *StateError) Unwrap() error { return e.Err }
-
 func refuse(hint, format string, args ...any) error {
-	return &StateError{swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
+	return &run.StateError{Err: swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
 }
 
 // Steerable refuses a run that has ended, or that the caller may not steer.
@@ -138,7 +130,7 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 	w, err := run.Act(ctx, c.Home, id, agent, do, c.Caller.Actor())
 	var ours *swarm.Error
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
-		err = &StateError{ours}
+		err = &run.StateError{Err: ours}
 	}
 	return CommandResult{id, string(w.Command), w.Target}, err
 }
@@ -151,7 +143,11 @@ func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (C
 		}
 	}
 	if _, driven, err := c.Driver(id); err != nil || !driven {
-		return CommandResult{}, refuse("go on with it: swarm resume "+string(id), "the run %s has not ended, and nobody drives it", id)
+		p, err := c.Picture(id)
+		if err != nil {
+			return CommandResult{}, err
+		}
+		return CommandResult{}, refuse("go on with it: "+p.ResumeCommand(), "the run %s has not ended, and nobody drives it", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandRetry, task)
 }

@@ -12,6 +12,14 @@ import (
 	"swarm/internal/statedir"
 )
 
+// A StateError refuses an action that has no meaning in the run's current state.
+type StateError struct{ Err *swarm.Error }
+
+func (e *StateError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error whose kind and hint count.
+func (e *StateError) Unwrap() error { return e.Err }
+
 // Control sends a command to a run, whichever process drives it. When it returns, the command is on
 // disk. If no process owns the run, the command takes effect when the run is resumed.
 func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, c swarm.ControlCommand) error {
@@ -40,7 +48,7 @@ func openToSteer(ctx context.Context, h *statedir.Home, id swarm.RunID, cancels 
 		_, ended, err = log.Find(string(swarm.RunEnded))
 	}
 	if err == nil && start.Replay && !cancels && !ended {
-		err = swarm.Errorf(swarm.BadInput, "run %s is a replay: it takes only cancel", id).WithHint("swarm cancel %s", id)
+		err = &StateError{swarm.Errorf(swarm.BadInput, "run %s is a replay: it takes only cancel", id).WithHint("swarm cancel %s", id)}
 	}
 	if err != nil {
 		_ = log.Close() // nothing was written

@@ -32,6 +32,10 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	if a.Start, err = firstEvent(log); err != nil {
 		return nil, err
 	}
+	if a.Start.Replay { // its turns are recorded ones, and a replay promises that no agent is started
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry would start its agents", id).
+			WithHint("replay it again: swarm up --replay FILE; or start its agents: swarm up")}
+	}
 	v, err := View(log, id)
 	if err != nil {
 		return nil, err
