@@ -119,10 +119,25 @@ func Inbox(c flow.Call) []string {
 	return inbox
 }
 
-// Signal decodes a record for a loop. Facts that the loop told itself are no signals. A signal
-// about a plan has no body: the loop reads the plan by a call.
+// IsSignal reports whether the records of a kind are signals for a loop. The others that are
+// addressed to a loop are facts that it told itself.
+func IsSignal(kind swarm.EventKind) bool {
+	switch kind {
+	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded, swarm.HandoffStored, swarm.Control,
+		swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded,
+		swarm.PlanAdded, swarm.Tick, swarm.RunOwned:
+		return true
+	}
+	return false
+}
+
+// Signal decodes a record for a loop. A signal about a plan has no body: the loop reads the plan by
+// a call.
 func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	s.Fact = fact.Head(&e)
+	if !IsSignal(e.Kind) {
+		return s, false, nil
+	}
 	switch e.Kind {
 	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded:
 		s.Result, err = turn.Answer(e)
@@ -131,9 +146,6 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.Body, err = mailOf(&e)
 	case swarm.Control, swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded:
 		s.Fact, _, err = fact.Of(&e)
-	case swarm.PlanAdded, swarm.Tick, swarm.RunOwned:
-	default:
-		return s, false, nil
 	}
 	return s, true, err
 }

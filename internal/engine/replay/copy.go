@@ -1,9 +1,6 @@
 package replay
 
-import (
-	"swarm"
-	"swarm/internal/engine"
-)
+import "swarm"
 
 // copyTo moves the copied cursor up to a place: it copies, or leaves out, each recorded event
 // before it. If a turn's prompt differs from the recorded one, the replay leaves the recording, and
@@ -30,6 +27,9 @@ func (p *player) copy(i int) error {
 		return p.copyOpening(i)
 	}
 	turn := p.open[string(e.Turn)]
+	if said := p.compareUndecided(i); said != nil {
+		return p.leave("", said, nil)
+	}
 	if p.isOwn(&e) || e.Turn != "" && !p.asked[e.Turn] {
 		p.left[i] = true
 		return nil
@@ -68,11 +68,8 @@ func (p *player) isOwn(e *swarm.Event) bool {
 		return true
 	case swarm.LoopEnded:
 		return e.Key == swarm.EndKey(p.loop.ID)
-	case swarm.ApprovalAsked:
-		return e.Key == swarm.AskedKey(swarm.RetryQuestion(string(e.Turn)))
 	}
-	_, signal, _ := engine.Signal(*e)
-	return e.To == swarm.ToLoop(p.loop.ID) && !signal
+	return e.Kind != swarm.CallEnded && p.isDecision(e)
 }
 
 // copyOpening handles an event of the opening: all events up to the recorded run's first owner.

@@ -17,17 +17,17 @@ func (p *player) mismatch(format string, args ...any) *swarm.Error {
 // missing returns the mismatch for something that the loop asks for and the recording does not
 // have.
 func (p *player) missing(what string) *swarm.Error {
-	return p.mismatch("%s is not in the recording", what)
+	return p.mismatch("%s is not in the recording%s", what, p.changed())
 }
 
 // hasLeft reports whether the replay has left the recording. It never returns to it.
 func (p *player) hasLeft() bool { return p.mismatched != nil }
 
-// leave notes that the replay has left the recording, unless err stops it anyway. Only the first
+// leave notes why the replay leaves the recording, unless err stops it anyway. Only the first
 // reason is kept, because later ones follow from it. From here on both cursors stand still: nothing
 // more is copied, and the loop gets no more recorded events.
 func (p *player) leave(turn string, why *swarm.Error, err error) error {
-	if err == nil && !p.hasLeft() {
+	if err == nil && why != nil && !p.hasLeft() {
 		p.mismatched, p.culprit = why, turn
 	}
 	return err
@@ -52,6 +52,7 @@ func (p *player) endOpenTurn() (flow.Signal, error) {
 		return flow.Signal{}, p.mismatched
 	}
 	delete(p.open, id)
+	p.told = true
 	c := a.call
 	// The signal has the last recorded number. So the loop, which knows recorded numbers only,
 	// takes it for newer than every recorded event, and waits for none of them any more.
@@ -78,10 +79,35 @@ func (p *player) endOpenTurn() (flow.Signal, error) {
 }
 
 // endRun ends a run that has left the recording while no turn was open. The loop had no turn to
-// fail, so it could not end the run.
+// fail, so it could not end the run, nor its tasks.
 func (p *player) endRun() (flow.Result, error) {
+	p.told = true
+	for _, plan := range p.plans {
+		for _, t := range plan.Tasks {
+			if err := p.cancelTask(t.Name, t.Agent); err != nil {
+				return flow.Result{}, err
+			}
+		}
+		for _, a := range plan.Agents {
+			if plan.Kind.Team() {
+				if err := p.cancelTask(a.Name, a.Name); err != nil {
+					return flow.Result{}, err
+				}
+			}
+		}
+	}
 	end := swarm.RunEnd{Status: swarm.Failed, Exit: swarm.ExitFailed, Reason: p.mismatched.Error()}
 	r := flow.Result{CallEnd: swarm.CallEnd{
 		Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: end.Reason, Hint: p.mismatched.Hint}}
 	return r, p.Tell(flow.Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
+}
+
+// cancelTask cancels a task, or an agent of a team, that has not ended when the replay leaves the
+// recording.
+func (p *player) cancelTask(name, agent string) error {
+	if p.closed[name] {
+		return nil
+	}
+	return p.Tell(flow.Fact{Kind: swarm.TaskCancelled, Key: "left:" + name, Task: name, Agent: agent,
+		Body: swarm.TaskEnd{Iteration: 1, Kind: swarm.Mismatch, Reason: "the replay has left the recording"}})
 }

@@ -9,8 +9,9 @@
 //   - The opening (plan, goal, owner) is the new run's own.
 //
 // For every turn the engine makes the prompt again, from the new log, and compares it with the
-// recorded one. So a replay shows whether the present plan asks its agents the same as the recorded
-// plan did. At the first difference the replay leaves the recording: it fails the open turns with
+// recorded one. It compares what the loop decides as well: facts, short calls and turns, in their
+// order. So a replay shows whether the present plan asks its agents the same as the recorded plan
+// did, and does the same with their answers. At the first difference the replay leaves the recording: it fails the open turns with
 // the kind mismatch, and the loop ends the run.
 //
 // # Two cursors
@@ -82,6 +83,14 @@ type player struct {
 	at      map[string]int // places by idempotency key
 	opening int            // events before this place are the opening, up to the first owner
 	ended   bool           // the recorded run has ended
+	decided []int          // the places of what the recorded loop decided and the replayed one has not yet, in order
+
+	// The first plan: as it was recorded, and as it is now.
+	was, is *swarm.Plan
+	part    bool // the plan has not all tasks and agents of the recorded one
+
+	plans  []*swarm.Plan   // all plans of the new run
+	closed map[string]bool // tasks, or agents of a team, that have ended
 
 	// The cursors. Invariant: given ≤ copied.
 	copied int          // events before this place were copied, or left out
@@ -96,6 +105,7 @@ type player struct {
 	// How the replay left the recording.
 	mismatched *swarm.Error // nil = it has not
 	culprit    string       // the turn that differed; "" = it was no turn
+	told       bool         // a turn was ended with the mismatch, so the loop knows of it
 }
 
 // An ask is a turn that the loop has asked for.
@@ -108,7 +118,7 @@ type ask struct {
 
 func newPlayer(ctx context.Context, rec *recording.Recording, h *engine.Adapters, c flow.Call) *player {
 	p := &player{ctx: ctx, rec: rec, h: h, loop: c,
-		at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[swarm.TurnID]bool{}}
+		at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[swarm.TurnID]bool{}, closed: map[string]bool{}}
 	// A stop ends the replay between events. It does not cancel a write that has begun.
 	p.new = copier{ctx: context.WithoutCancel(ctx), log: h.Log, fence: c.Fence, file: rec.File}
 	p.prompt.live, p.now = h.Turn, rec.Events[0].Time
@@ -119,6 +129,9 @@ func newPlayer(ctx context.Context, rec *recording.Recording, h *engine.Adapters
 		}
 		if e.Kind == swarm.RunOwned && p.opening == 0 {
 			p.opening = i + 1
+		}
+		if p.isDecision(e) {
+			p.decided = append(p.decided, i)
 		}
 	}
 	_, p.ended = p.at[string(swarm.RunEnded)]
@@ -146,6 +159,9 @@ func (p *player) Go(c flow.Call) error {
 	case ends:
 		if said, err := p.compareCall(end, c); said != nil || err != nil {
 			return p.leave(c.ID, said, err)
+		}
+		if said := p.compareExpect(c.Task); said != nil {
+			return p.leave(c.ID, said, nil)
 		}
 	case !has && !p.ended:
 		return nil // The recorded process stopped before it began the turn.
@@ -188,6 +204,9 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 	if !ok {
 		return done, p.leave("", p.missing("what the run did for "+c.ID), nil)
 	}
+	if said := p.compareDecision("the call "+c.ID, i); said != nil {
+		return done, p.leave("", said, nil)
+	}
 	if said, err := p.compareCall(i, c); said != nil || err != nil {
 		return done, p.leave("", said, err)
 	}
@@ -198,25 +217,29 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 	return s.Result, err
 }
 
-// plan reads a plan of the new run. Limits on parallelism and time come from the recorded plan:
-// they decided the recorded order and times of events, and a replay starts nothing that they could
-// hold back. So does what happens to a team without progress: its default depends on whether a
+// plan reads a plan of the new run. Limits on parallelism, time and cost come from the recorded
+// plan: they decided the recorded order and times of events, and a replay starts nothing that they
+// could hold back. So does what happens to a team without progress: its default depends on whether a
 // person is at a terminal, and the people of a replay are the recorded ones.
 func (p *player) plan(c flow.Call) (flow.Result, error) {
 	if err := p.new.flush(); err != nil {
 		return flow.Result{}, err
 	}
 	r, err := p.h.Call(p.ctx, p.loop.ID, c)
-	i, ok := p.at[c.Ref]
-	if err != nil || r.Plan == nil || !ok {
+	if err != nil || r.Plan == nil {
 		return r, err
+	}
+	p.plans = append(p.plans, r.Plan)
+	i, ok := p.at[c.Ref]
+	if !ok {
+		return r, nil
 	}
 	was, err := swarm.Body[swarm.Plan](&p.rec.Events[i])
 	if err != nil {
 		return r, err
 	}
 	now := *r.Plan
-	now.MaxParallel, now.Budget.Wall, now.Tasks = was.MaxParallel, was.Budget.Wall, slices.Clone(now.Tasks)
+	now.MaxParallel, now.Budget, now.Tasks = was.MaxParallel, was.Budget, slices.Clone(now.Tasks)
 	for i := range now.Tasks {
 		t := &now.Tasks[i]
 		if j := slices.IndexFunc(was.Tasks, func(w swarm.Task) bool { return w.Name == t.Name }); j >= 0 {
@@ -228,16 +251,29 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 		team.ReplyTimeout, team.OnStall = was.Team.ReplyTimeout, was.Team.OnStall
 		now.Team = &team
 	}
+	if p.is == nil { // later plans are recorded ones: requests of agents that were granted
+		p.was, p.is, p.part = &was, &now, lacks(&was, &now)
+	}
 	r.Plan = &now
 	return r, nil
 }
 
-// Tell writes a fact that the loop decides. If the recording has a fact with the same key further
-// on, all events before it are copied first, so that the new log keeps the order. The content is
-// the loop's present one, and not the recorded one.
+// Tell writes a fact that the loop decides. It has to be what the recorded loop decided next. All
+// events before it are copied first, so that the new log keeps the order. The content is the loop's
+// present one, and not the recorded one.
+//
+// A part of the recorded plan decides earlier, because it waits for less. So nothing is copied
+// before its facts.
 func (p *player) Tell(f flow.Fact) error {
 	e, old := engine.Event(p.loop.ID, f), int64(0)
-	if i, ok := p.at[f.Key]; ok && i >= p.copied && !p.hasLeft() {
+	i, recorded := p.at[f.Key]
+	if !p.hasLeft() {
+		said, err := p.compareFact(&e)
+		if err = p.leave("", said, err); err != nil {
+			return err
+		}
+	}
+	if recorded && i >= p.copied && !p.hasLeft() && !p.part {
 		if err := p.copyTo(i); err != nil {
 			return err
 		}
@@ -245,11 +281,20 @@ func (p *player) Tell(f flow.Fact) error {
 			p.copied, old = i+1, p.rec.Events[i].Seq
 		}
 	}
+	if p.hasLeft() && !p.told && len(p.open) == 0 {
+		return p.mismatched // There is no turn by which the loop could learn of it; see [Engine].
+	}
 	key, err := p.renumberKey(&e)
 	if err != nil {
 		return err
 	}
 	e.Key = key
+	switch f.Kind {
+	case swarm.TaskStarted:
+		delete(p.closed, f.Task)
+	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		p.closed[f.Task] = true
+	}
 	_, err = p.new.put(old, e)
 	return err
 }

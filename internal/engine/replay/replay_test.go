@@ -204,6 +204,78 @@ func TestAReplayThatLeavesItsRecording(t *testing.T) {
 	}
 }
 
+// A changed plan whose prompts are the recorded ones ends the replay where its loop decides
+// otherwise, and the error names the key that has changed.
+func TestAReplayThatDecidesOtherwise(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails  string // the recorded turns that fail
+		set    func(*swarm.Plan)
+		change func(*swarm.Plan)
+		why    string
+	}{
+		"stop":            {"x/1/1", nil, func(p *swarm.Plan) { p.Tasks[0].OnFailure = swarm.FailStop }, "tasks.x.on_failure (was not set, now stop)"},
+		"no stop":         {"x/1/1", func(p *swarm.Plan) { p.Tasks[0].OnFailure = swarm.FailStop }, func(p *swarm.Plan) { p.Tasks[0].OnFailure = "" }, "tasks.x.on_failure (was stop, now not set)"},
+		"skip":            {"x/1/1", nil, func(p *swarm.Plan) { p.Tasks[0].OnFailure = swarm.FailSkip }, "the recording has task_failed of x, and with the plan of now it is task_skipped of x; changed since: tasks.x.on_failure"},
+		"a person":        {"y/1/1", nil, func(p *swarm.Plan) { p.Tasks[1].OnFailure = swarm.FailEscalate }, "tasks.y.on_failure"},
+		"a retry more":    {"z/1/1", nil, func(p *swarm.Plan) { p.Tasks[2].Retries = 1 }, "tasks.z.retries (was 0, now 1)"},
+		"a retry less":    {"x/1/1", func(p *swarm.Plan) { p.Tasks[0].Retries = 1 }, func(p *swarm.Plan) { p.Tasks[0].Retries = 0 }, "tasks.x.retries (was 1, now 0)"},
+		"no retry":        {"x/1/1 x/1/2", func(p *swarm.Plan) { p.Tasks[0].Retries = 1 }, func(p *swarm.Plan) { p.Tasks[0].Retries = 0 }, "tasks.x.retries (was 1, now 0)"},
+		"another outcome": {"x/1/1", nil, func(p *swarm.Plan) { p.Tasks[1].DependsOn[0].Condition = swarm.OnSuccess }, "tasks.y.depends_on"},
+		"no dependency":   {"none", nil, func(p *swarm.Plan) { p.Tasks[2].DependsOn = p.Tasks[1].DependsOn }, "tasks.z.depends_on"},
+		"another check":   {"none", nil, func(p *swarm.Plan) { p.Tasks[1].Expect = &swarm.Expect{Matches: "ok"} }, "tasks.y.expect was another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := linear(t)
+			w.fails = c.fails
+			if c.set != nil {
+				c.set(&w.plan)
+			}
+			first := w.begin()
+			w.live(first)
+			rec := w.record(first)
+			w.plan.Tasks = slices.Clone(w.plan.Tasks)
+			for i := range w.plan.Tasks {
+				w.plan.Tasks[i].DependsOn = slices.Clone(w.plan.Tasks[i].DependsOn)
+			}
+			c.change(&w.plan)
+			id, r := w.replay(rec)
+			if r.Status != swarm.CallFailed || r.Kind != swarm.Mismatch {
+				t.Errorf("it ended with %+v", r)
+			}
+			all := strings.Join(tell(w.events(id)), "")
+			if !strings.Contains(all, c.why) {
+				t.Errorf("nothing says %q:\n%s", c.why, all)
+			}
+			for _, name := range []string{"x", "y", "z"} {
+				if !slices.ContainsFunc(w.events(id), func(e swarm.Event) bool {
+					return e.Task == name && (e.Kind == swarm.TaskCompleted || e.Kind == swarm.TaskFailed || e.Kind == swarm.TaskSkipped || e.Kind == swarm.TaskCancelled)
+				}) {
+					t.Errorf("%s has no end:\n%s", name, all)
+				}
+			}
+		})
+	}
+}
+
+// Limits are those of the recording: a replay starts nothing that they could hold back.
+func TestAReplayHasTheRecordedLimits(t *testing.T) {
+	w := linear(t)
+	w.plan.Budget = swarm.Budget{Calls: 2, Tokens: 1 << 40}
+	first := w.begin()
+	if r := w.live(first); r.Kind != swarm.OverBudget {
+		t.Fatalf("it ended with %+v", r)
+	}
+	rec := w.record(first)
+	for _, budget := range []swarm.Budget{{}, {Calls: 1}, {Calls: 100, Tokens: 1, Wall: 1}} {
+		w.plan.Budget = budget
+		id, r := w.replay(rec)
+		if r.Kind != swarm.OverBudget {
+			t.Errorf("with %+v it ended with %+v", budget, r)
+		}
+		w.same(first, id)
+	}
+}
+
 // A part of a plan can be replayed: turns that it does not ask for are left out. Its present limits
 // hold no turn back.
 func TestAReplayOfAPart(t *testing.T) {
@@ -223,6 +295,33 @@ func TestAReplayOfAPart(t *testing.T) {
 	id, r = w.replay(rec)
 	if r.Kind == swarm.Mismatch || slices.ContainsFunc(w.events(id), func(e swarm.Event) bool { return e.Task == "y" }) {
 		t.Errorf("without y it ended with %+v:\n%s", r, strings.Join(tell(w.events(id)), ""))
+	}
+}
+
+// A part waits for less than the whole, so it decides earlier. Its turns keep the recorded order.
+func TestAPartThatWaitsForLess(t *testing.T) {
+	w := linear(t)
+	w.plan.Tasks[2].Prompt = w.prompt("do z")
+	other := w.plan.Tasks[0]
+	other.Name, other.Agent, other.Prompt, other.DependsOn = "w", "x", w.prompt("do w"), w.plan.Tasks[1].DependsOn
+	w.plan.Tasks = append(w.plan.Tasks, other) // x comes before w, and y before z: z starts after w has
+	w.plan.Tasks[1].DependsOn = []swarm.Dependency{{Task: "w", Condition: swarm.OnAlways}}
+	w.fails = "none"
+	first := w.begin()
+	w.live(first)
+	rec := w.record(first)
+	whole := w.plan.Tasks
+	z := whole[2]
+	z.DependsOn = nil // what `swarm up` does with tasks that are left out
+	w.plan.Tasks = []swarm.Task{whole[0], z, whole[3]}
+	if id, r := w.replay(rec); r.Status != swarm.CallOK {
+		t.Errorf("it ended with %+v:\n%s", r, strings.Join(tell(w.events(id)), ""))
+	}
+	z.Retries, z.OnFailure = 0, swarm.FailStop
+	whole[0].Expect = &swarm.Expect{Matches: "x"}
+	w.plan.Tasks = []swarm.Task{whole[0], z}
+	if _, r := w.replay(rec); r.Kind != swarm.Mismatch {
+		t.Errorf("with another check it ended with %+v", r)
 	}
 }
 

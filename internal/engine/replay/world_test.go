@@ -37,6 +37,7 @@ type world struct {
 	plan   swarm.Plan
 	bodies [][]byte
 	runs   int
+	fails  string // these turns fail, and agents do nothing else; "" = at random
 }
 
 const planKey = "plan:1"
@@ -235,7 +236,7 @@ func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.D
 		_, _ = a.log.Append(context.WithoutCancel(ctx), swarm.Batch{Events: []swarm.Event{e}}) // a person outlives the process
 	}
 	other := func() string { return a.plan.Agents[r.IntN(len(a.plan.Agents))].Name }
-	for n := r.IntN(4); n > 0 && req.Iteration < 4; n-- {
+	for n := r.IntN(4); n > 0 && req.Iteration < 4 && a.fails == ""; n-- {
 		switch r.IntN(12) {
 		case 0, 1, 2:
 			call("send_handoff", `{"to":%q,"message":"from %s, %d"}`, other(), req.Turn, n)
@@ -273,7 +274,7 @@ func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.D
 	}
 	out := fmt.Sprintf("out of %s in %d\xff", req.Turn, a.seed)
 	reply := provider.Reply{Output: []byte(out), Bytes: int64(len(out)), Session: "session of " + req.Agent}
-	if r.IntN(5) == 0 {
+	if fails := r.IntN(5) == 0; a.fails == "" && fails || strings.Contains(a.fails, string(req.Turn)) {
 		return reply, swarm.Errorf(swarm.Unexpected, "%s is not good enough", req.Turn)
 	}
 	return reply, nil
