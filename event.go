@@ -207,7 +207,10 @@ const CancelReplayKey = "cancel_replay"
 func CarriedOverKey(turn TurnID) string { return "kept:" + string(turn) }
 
 // StartKey is the key of a turn's n-th start.
-func StartKey(turn TurnID, n int) string { return "start:" + string(turn) + ":" + strconv.Itoa(n) }
+func StartKey(turn TurnID, n int) string { return StartKeys(string(turn)+":") + strconv.Itoa(n) }
+
+// StartKeys is the beginning of the keys of starts, for turns whose ids begin so.
+func StartKeys(turns string) string { return "start:" + turns }
 
 // MailKey is the key of an envelope, by its [Envelope.Ref].
 func MailKey(ref string) string { return "mail:" + ref }

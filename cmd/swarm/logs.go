@@ -98,16 +98,24 @@ func (a *app) logs(ref string, o logOptions) error {
 	return errors.Join(err, lines.End(), w.catchUp())
 }
 
-// manyTasks is the number of tasks from which on the last lines of a run are printed without knowing
-// all of its tasks.
+// manyTasks is the number of tasks from which on lines of a run are printed without knowing all of its
+// tasks.
 const manyTasks = 1000
 
-// logged returns the tasks that the lines may be of, and where the run stands. For the last lines of
-// a large run that has ended it returns no tasks: the lines name them.
+// logged returns the tasks that the lines may be of, and where the run stands. Of a large run that has
+// ended it returns only the tasks that are asked for; the last lines name theirs.
 func logged(home *statedir.Home, l *run.Reader, o logOptions) (view.Picture, run.TimelineEnd, error) {
-	if o.last >= 0 && len(o.tasks) == 0 && home.Summary(l.ID).Tasks > manyTasks {
-		if end, ended, err := l.Ended(); ended || err != nil {
-			return view.Picture{}, end, err
+	if (o.last >= 0 || len(o.tasks) > 0) && home.Summary(l.ID).Tasks > manyTasks {
+		end, ended, err := l.Ended()
+		var p view.Picture
+		for _, name := range o.tasks {
+			if turn, wrong := l.LastTurn(name); turn == "" { // it has copies, or no turn, or does not exist
+				ended, err = false, errors.Join(err, wrong)
+			}
+			p.Tasks = append(p.Tasks, view.Task{Name: name})
+		}
+		if ended || err != nil {
+			return p, end, err
 		}
 	}
 	v, err := l.Fold()

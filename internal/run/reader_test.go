@@ -6,10 +6,16 @@ import (
 	"swarm"
 )
 
-// A countingLog counts the events that are read in order.
+// A countingLog counts what is read of a log.
 type countingLog struct {
 	swarm.RunLog
-	events int
+	events int // read in order
+	folds  int // stored folds that were loaded
+}
+
+func (l *countingLog) LoadFold(name, version string) (int64, []byte, bool) {
+	l.folds++
+	return l.RunLog.LoadFold(name, version)
 }
 
 func (l *countingLog) Scan(after int64, f func(*swarm.Event) error) error {
@@ -46,5 +52,31 @@ func TestWhyReadsTheFoldOnly(t *testing.T) {
 	}
 	if log.events != 1 {
 		t.Errorf("%d events were read, want the one after the stored fold", log.events)
+	}
+}
+
+// TestOneTurnNeedsNoFold: the fold of a run is as large as its plan, which may have 100,000 tasks.
+func TestOneTurnNeedsNoFold(t *testing.T) {
+	s := newTimelineTest(t)
+	s.event(swarm.TaskStarted, "a", "", swarm.Iteration{Iteration: 1, Of: 1})
+	s.start("a/1/1", 1)
+	log := &countingLog{RunLog: s.reader.log}
+	s.reader.log = log
+	last := func(want swarm.TurnID, folds int) {
+		t.Helper()
+		if turn, err := s.reader.Turn("a"); err != nil || turn.ID != want || log.folds != folds {
+			t.Errorf("the last turn is %s (%v), after %d folds, want %s after %d", turn.ID, err, log.folds, want, folds)
+		}
+	}
+	last("a/1/1", 0)
+	s.end("a/1/1", "")
+	last("a/1/1", 0)
+	s.start("a/1/2", 1)
+	last("a/1/2", 0)
+	s.end("a/1/2", "")
+	s.end("a/1/3", "") // it was refused before its start
+	last("a/1/3", 0)
+	if _, err := s.reader.Turn("a/9"); err == nil || log.folds != 1 {
+		t.Errorf("an unknown turn: %v, %d folds", err, log.folds)
 	}
 }

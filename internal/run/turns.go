@@ -120,6 +120,10 @@ func (r *Reader) turnID(name string) (swarm.TurnID, error) {
 				return swarm.NewTurnID(task, n, last), err
 			}
 		}
+	default:
+		if last, err := r.LastTurn(name); last != "" || err != nil {
+			return last, err
+		}
 	}
 	v, err := r.Fold()
 	if err != nil {
@@ -158,6 +162,29 @@ func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 			return n - 1, err
 		}
 	}
+}
+
+// LastTurn returns the newest turn of a task, from the journal alone: a fold of the run would be as
+// large as its plan. It is "" if there is none by that name; the fold tells why.
+func (r *Reader) LastTurn(task string) (turn swarm.TurnID, err error) {
+	var newest int64
+	for _, prefix := range []string{swarm.StartKeys(task + "/"), swarm.EndKey(task + "/")} { // a refused turn has an end only
+		keys, err := r.log.Keys(prefix)
+		if err != nil {
+			return "", err
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		e, found, err := r.log.Find(keys[0])
+		if err != nil {
+			return "", err
+		}
+		if found && e.Task == task && e.Seq > newest {
+			turn, newest = e.Turn, e.Seq
+		}
+	}
+	return turn, nil
 }
 
 // LastOutput returns the last output of a task, from the journal alone: a fold of the run would be as

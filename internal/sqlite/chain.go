@@ -22,7 +22,7 @@ func sumOf[T string | []byte](c *conn, before uint32, seq, micros int64, fields 
 		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
 	}
 	c.fields = b
-	return crc32.Update(crc32.Update(before, castagnoli, b), castagnoli, data)
+	return crc32.Update(crc32.Update(before, castagnoli(), b), castagnoli(), data)
 }
 
 // A query is a statement in two forms: for logs whose events have checksums, and for older logs.

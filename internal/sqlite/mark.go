@@ -32,7 +32,7 @@ const (
 func packMark(seq int64) uint64 {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(seq))
-	return uint64(seq)<<24 | uint64(crc32.Checksum(b[:], castagnoli)>>8)
+	return uint64(seq)<<24 | uint64(crc32.Checksum(b[:], castagnoli())>>8)
 }
 
 // unpackMark returns the number in a word. ok is false for a word that nobody wrote.

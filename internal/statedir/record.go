@@ -50,13 +50,14 @@ func appendRecord(b []byte, t time.Time, kind, text string) []byte {
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	}
 	b = appendJSON(append(b, `,"s":`...), text)
-	sum := crc32.Checksum(b[start:], castagnoli)
+	sum := crc32.Checksum(b[start:], castagnoli())
 	return append(strconv.AppendUint(append(b, sumKey...), uint64(sum), 10), "}\n"...)
 }
 
 const sumKey = `,"c":`
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli returns the table of the checksum. It is made at the first call, see package sqlite.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // unchanged reports whether a line has no checksum, or the right one.
 func unchanged(b []byte) bool {
@@ -65,7 +66,7 @@ func unchanged(b []byte) bool {
 		return true
 	}
 	sum, err := strconv.ParseUint(string(bytes.TrimSuffix(b[at+len(sumKey):], []byte{'}'})), 10, 32)
-	return err != nil || uint32(sum) == crc32.Checksum(b[:at], castagnoli) // A text may end in what looks like a checksum.
+	return err != nil || uint32(sum) == crc32.Checksum(b[:at], castagnoli()) // A text may end in what looks like a checksum.
 }
 
 // appendJSON appends s, which is UTF-8, as a JSON string.
