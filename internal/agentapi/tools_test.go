@@ -296,6 +296,9 @@ func TestFindings(t *testing.T) {
 	log, _ := opened(t)
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(swarm.Plan{Topics: &swarm.TopicLimits{Entries: 1, Chars: 1}})}) // a later plan sets no limits
 	s := &Service{Log: log}
+	if found, upto, err := s.Findings(Newest); len(found) > 0 || upto > 0 || err != nil || s.rules != nil {
+		t.Errorf("nothing is published: %v, %d, %v; the log was folded: %t", found, upto, err, s.rules != nil)
+	}
 	told := func(upto int64) string {
 		t.Helper()
 		found, upto, err := s.Findings(upto)

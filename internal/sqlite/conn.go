@@ -38,6 +38,7 @@ type stmt struct {
 const (
 	waitForLocks = 10 * time.Second // for SQLite's own locks; the write lock makes waiting rare
 	maxNames     = 1 << 14
+	keptRoom     = 1 << 20 // bytes for arguments that a connection keeps
 )
 
 var patchOnce sync.Once
@@ -210,12 +211,13 @@ func (c *conn) number(sql string, args ...any) (n int64, ok bool, err error) {
 // changed returns how many rows the last statement wrote.
 func (c *conn) changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
-// reserve makes room for the texts of one statement's arguments.
+// reserve makes room for the texts of one statement's arguments. It gives back what an unusually
+// large text took: the plan of 100,000 tasks has 28 MB, and all other events are small.
 func (c *conn) reserve(n int) error {
-	if n <= c.room {
+	if n <= c.room && (c.room <= keptRoom || n > keptRoom) {
 		return nil
 	}
-	n = max(n, 4096, 2*c.room)
+	n = max(n, 4096, min(2*c.room, keptRoom))
 	p := lib.Xsqlite3_realloc64(c.tls, c.args, lib.Tsqlite3_uint64(n))
 	if p == 0 {
 		return c.fail(lib.SQLITE_NOMEM)

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+
 	"swarm"
 	"swarm/internal/storetest"
 )
@@ -90,5 +93,17 @@ func TestATextThatIsNotItsHashIsRefused(t *testing.T) {
 	}
 	if !check.Damaged {
 		t.Errorf("a check says %+v", check)
+	}
+}
+
+// TestRoomForArgumentsIsGivenBack: a connection lives as long as its run, and a plan may have 28 MB.
+func TestRoomForArgumentsIsGivenBack(t *testing.T) {
+	c := &conn{tls: libc.NewTLS()}
+	defer c.tls.Close()
+	defer func() { lib.Xsqlite3_free(c.tls, c.args) }()
+	for _, one := range []struct{ n, room int }{{0, 0}, {10, 4096}, {5000, 8192}, {8000, 8192}, {28 << 20, 28 << 20}, {2 << 20, 28 << 20}, {10, keptRoom}, {20, keptRoom}, {keptRoom + 1, keptRoom + 1}} {
+		if err := c.reserve(one.n); err != nil || c.room != one.room {
+			t.Errorf("for %d bytes there is room for %d (%v), want %d", one.n, c.room, err, one.room)
+		}
 	}
 }
