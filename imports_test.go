@@ -204,8 +204,12 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/provider/a2a", "agents that others publish"},
 		{"swarm/internal/providerkind", "the rows that it binds to constructors"},
 	}},
-	"swarm/internal/sqlite":   {3, []use{{"swarm", nouns}}},
-	"swarm/internal/statedir": {3, []use{{"swarm", nouns}, {"swarm/internal/excerpt", shortened}}},
+	"swarm/internal/sqlite": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/statedir": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/process", "whether an agent's program makes the folder"},
+	}},
 	"swarm/internal/project": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/contextpack", "the facts about a folder are a pack"},

@@ -99,7 +99,7 @@ func (a *app) restrict(cmd *cobra.Command, inside access) {
 		if a.steering = true; inside == people {
 			c, err := a.control()
 			if err == nil {
-				err = c.Caller.Person("swarm " + cmd.Name())
+				err = c.Caller.Person(cmd.CommandPath())
 			}
 			if err != nil {
 				return err

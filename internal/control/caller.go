@@ -32,17 +32,23 @@ func CallerFromEnv() Caller {
 }
 
 // FindCaller returns the caller of this program. The environment says which turn it is in. An agent
-// can unset or change these variables, so the ancestors of this process count too: if one of them
-// drives a run of the state folder, this process is inside a turn of that run.
+// can unset or change these variables, so two other signs count too:
+//   - An ancestor of this process drives a run of the state folder. Then this process is inside a turn
+//     of that run.
+//   - The limit that programs of runs inherit: see [process.Inside]. It stays when the driver is
+//     killed, and in a pid namespace. It does not tell which turn it is, nor of which state folder,
+//     so it counts in every folder that an agent has not made itself.
 //
-// This is no sandbox. Ancestors are known on Linux only, and a process that another service starts
-// for the agent (cron, systemd, sshd, a container) does not have the driver above itself.
+// This is no sandbox. Both are known on Linux only, and a process that another service starts for
+// the agent (cron, systemd, sshd, a container) has neither.
 func FindCaller(h *statedir.Home, how string) Caller {
 	c := CallerFromEnv()
 	c.How = how
 	driver, runs := driverAbove(h, os.Getpid())
 	c.driver = driver
 	switch {
+	case driver == 0 && process.Inside() && !h.OfAgent():
+		c.Agent, c.TurnRef = true, swarm.TurnRef{}
 	case driver == 0:
 		// The agent of another state folder is free in this one.
 		c.Agent = c.Turn != "" && (c.Run == "" || h.Exists(c.Run))
@@ -57,11 +63,10 @@ func FindCaller(h *statedir.Home, how string) Caller {
 	return c
 }
 
-// CheckPeer refuses a connection whose other end is a process inside a turn of the state folder. The
-// token of a server is a person's, but the programs of agents can read its file.
+// CheckPeer refuses a connection whose other end is a process inside a turn. The token of a server
+// is a person's, but the programs of agents can read its file.
 //
-// This is no sandbox, as with [FindCaller]. A process that hides its open files from this one is not
-// found: one of another user, or one that is not dumpable.
+// This is no sandbox, as with [FindCaller]: see [process.CheckOutside].
 func CheckPeer(h *statedir.Home, conn net.Conn) error {
 	var drivers []int
 	for _, m := range h.Marks() {
@@ -69,20 +74,7 @@ func CheckPeer(h *statedir.Home, conn net.Conn) error {
 			drivers = append(drivers, m.PID)
 		}
 	}
-	if len(drivers) == 0 { // no turn runs, and /proc need not be read
-		return nil
-	}
-	for range 2 { // the first search misses a process whose parent ends at this moment
-		inside := process.Descendants(drivers)
-		if len(inside) == 0 {
-			return nil
-		}
-		if pid, err := process.Peer(conn, inside); err == nil && slices.Contains(inside, pid) {
-			return swarm.Errorf(swarm.Denied, "the token of this server is for people, and process %d is inside an agent's turn", pid).
-				WithHint("what an agent may do it does by its own tools")
-		}
-	}
-	return nil
+	return process.CheckOutside(conn, drivers)
 }
 
 // driverAbove returns the nearest ancestor of a process that drives runs, and these runs. The runs of
@@ -151,7 +143,10 @@ func (c Caller) Person(what string) error {
 		return nil
 	}
 	err := swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent", what)
-	if c.Turn == "" {
+	switch {
+	case c.Turn == "" && c.driver == 0:
+		return err.WithHint("%s", "this process is inside an agent's turn: its lowered hard limit of file locks (ulimit -H -x) says so")
+	case c.Turn == "":
 		return err.WithHint("this process is inside an agent's turn: process %d above it drives a run", c.driver)
 	}
 	return err.WithHint("%s", "what an agent may do it does by its own tools, or by swarm send, inbox, publish, wait-for, spawn; to ask a person: swarm ask \"…\"; to report that all is done, which ends the lead's run: swarm done \"…\"")

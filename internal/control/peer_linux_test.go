@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if address := os.Getenv("CONTROL_TEST_DIAL"); address != "" { // see peer
+		if os.Getenv("CONTROL_TEST_HIDE") != "" {
+			process.ForbidInspection()
+		}
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			_ = conn.Close()
@@ -97,6 +100,79 @@ func TestAPeerInsideATurnIsRefused(t *testing.T) {
 	}
 	if err := CheckPeer(h, inside); err != nil {
 		t.Errorf("without a driver: %v", err)
+	}
+}
+
+// programPeer returns our end of a connection from a program of a run.
+func programPeer(t *testing.T, env ...string) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	job := process.Job{Path: os.Args[0], Argv: os.Args[:1], Talk: true, Run: "r", Turn: "t/1/1",
+		Env: append(append(os.Environ(), "CONTROL_TEST_DIAL="+l.Addr().String()), env...)}
+	program, err := job.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _, _, _ = program.Wait(t.Context()); close(ended) }()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(); program.CloseInput(); <-ended })
+	return conn
+}
+
+// The driver of a program may be killed, so no process of the state folder drives a run here.
+func TestAProgramIsRefusedWithoutItsDriver(t *testing.T) {
+	h, err := statedir.At(filepath.Join(t.TempDir(), "state"), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := peer(t)
+	for _, env := range []string{"", "CONTROL_TEST_HIDE=1"} {
+		if err := CheckPeer(h, programPeer(t, env)); swarm.KindOf(err) != swarm.Denied {
+			t.Errorf("a program with %q: %v", env, err)
+		}
+		if err := CheckPeer(h, person); err != nil {
+			t.Errorf("a person, beside a program with %q: %v", env, err)
+		}
+	}
+}
+
+// A client that closes its connection after the request could be an agent.
+func TestAClosedConnectionIsRefused(t *testing.T) {
+	h, err := statedir.At(filepath.Join(t.TempDir(), "state"), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			t.Skip(err)
+		}
+		defer l.Close()
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := CheckPeer(h, conn); err != nil {
+			t.Errorf("%s, open: %v", at, err)
+		}
+		_ = client.Close()
+		_, _ = io.Copy(io.Discard, conn) // until the end has come
+		if err := CheckPeer(h, conn); swarm.KindOf(err) != swarm.Denied {
+			t.Errorf("%s, closed: %v", at, err)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	first, second := hold(t), hold(t)
 	defer first()
 	defer second()
-	pid := pidIn(t, run(t, job(t, "prlimit --pid $$ --locks=unlimited; "+daemon)))
+	pid := pidIn(t, run(t, job(t, "prlimit --pid $$ --locks=1; "+daemon)))
 	if isGone(pid) {
 		t.Fatalf("%d was ended while others may have started it", pid)
 	}
@@ -107,7 +107,7 @@ func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 // is its environment.
 func TestMarkedLeftoversEndWithTheirProgram(t *testing.T) {
 	defer hold(t)()
-	for _, line := range []string{daemon, "prlimit --pid $$ --locks=unlimited; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"} {
+	for _, line := range []string{daemon, "prlimit --pid $$ --locks=1; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"} {
 		if pid := pidIn(t, run(t, job(t, line))); !isGone(pid) {
 			t.Errorf("%d lives", pid)
 		}

@@ -143,7 +143,7 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	}
 	e := &Environment{own: own}
 	outer, _ := Lookup(own, envDepth)
-	e.depth = depth(outer)
+	e.depth = max(depth(outer), enclosing)
 	e.shared = make([]string, 0, len(own)+len(added))
 	for _, kv := range own {
 		name, value, ok := strings.Cut(kv, "=")
@@ -204,7 +204,7 @@ const maxDepth = 3
 // MayNest returns an error if this process must not begin a run. Without this limit, an agent that
 // begins its own run would begin runs without end.
 func MayNest() error {
-	if n := depth(os.Getenv(envDepth)); n > maxDepth {
+	if n := max(depth(os.Getenv(envDepth)), enclosing); n > maxDepth {
 		const msg = "this run would be within %d others, each begun by an agent of the one before; %d are allowed"
 		return swarm.Errorf(swarm.BadInput, msg, n, maxDepth).
 			WithHint("does an agent start the run that it is in? give it the work instead: swarm send, or send_handoff")

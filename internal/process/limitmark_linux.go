@@ -26,6 +26,32 @@ type limitMark uint64
 
 const jobBits = 28
 
+// The hard RLIMIT_LOCKS is a mark that a program cannot take off: the kernel lets only root raise
+// it, and a namespace of the program's own does not make it root. So a driver lowers its own hard
+// limit before it starts its first program, and all that it starts inherits it, also when the driver
+// is killed. A limitMark is below each of these values.
+//
+// topLimit is the hard limit of the programs of a driver that a person started. Each driver within
+// another lowers it by one. So it tells how many runs enclose a process, without the environment.
+const topLimit = 1<<63 + maxDepth
+
+// enclosing is the number of runs that enclose this process, by its hard limit. It is read at the
+// start, before this process lowers its own limit.
+var enclosing = func() int {
+	var own unix.Rlimit
+	switch err := unix.Getrlimit(unix.RLIMIT_LOCKS, &own); {
+	case err != nil || own.Max == unix.RLIM_INFINITY:
+		return 0
+	case own.Max < 1<<63 || own.Max > topLimit: // lowered on purpose, or not by swarm
+		return maxDepth + 1
+	}
+	return int(topLimit-own.Max) + 1
+}()
+
+// Inside reports that a program of a run started this process, at any depth. A lowered hard
+// RLIMIT_LOCKS says so, whatever became of the environment, the parents and /proc.
+func Inside() bool { return enclosing > 0 }
+
 // limitMarkOf returns the mark of the processes that a driver starts for a run, without a job.
 func limitMarkOf(run swarm.RunID, driver int) limitMark {
 	h := fnv.New64a()
@@ -50,13 +76,18 @@ func (m limitMark) do(start func()) {
 	defer limits.Unlock()
 	var own unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_LOCKS, &own) == nil {
+		if top := topLimit - uint64(enclosing); own.Max > top {
+			own.Cur, own.Max = min(own.Cur, top), top
+			_ = unix.Setrlimit(unix.RLIMIT_LOCKS, &own)
+		}
 		_ = unix.Setrlimit(unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: uint64(m), Max: own.Max})
 		defer func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &own) }()
 	}
 	start()
 }
 
-// readLimitMark returns the mark of a process; 0 = it has none, or is gone.
+// readLimitMark returns the mark of a process; 0 = it has none, or is gone. A driver has none of its
+// own: its soft limit is as high as its hard one.
 func readLimitMark(pid int) limitMark {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
@@ -67,6 +98,9 @@ func readLimitMark(pid int) limitMark {
 	if len(fields) == 0 {
 		return 0
 	}
-	m, _ := strconv.ParseUint(string(fields[0]), 10, 63) // "unlimited" is no number
+	m, err := strconv.ParseUint(string(fields[0]), 10, 63)
+	if err != nil { // "unlimited", or a driver's
+		return 0
+	}
 	return limitMark(m)
 }

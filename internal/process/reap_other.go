@@ -38,6 +38,12 @@ func isMarked(pid int, marks markSet) bool {
 	return err == nil && holdAll(strings.Fields(string(out)), marks.env)
 }
 
+// Other systems have no RLIMIT_LOCKS.
+const enclosing = 0
+
+// Inside reports that a program of a run started this process. Only Linux tells.
+func Inside() bool { return false }
+
 // A limitMark needs /proc.
 type limitMark int
 

@@ -108,7 +108,7 @@ func TestClear(t *testing.T) {
 		done <- err
 	}()
 	<-ready
-	if _, err := shell(t, "prlimit --pid $$ --locks=unlimited; env -u SWARM_JOB setsid sleep 1000 >/dev/null 2>&1 </dev/null &").Turn(t.Context(), r, nil); err != nil {
+	if _, err := shell(t, "prlimit --pid $$ --locks=1; env -u SWARM_JOB setsid sleep 1000 >/dev/null 2>&1 </dev/null &").Turn(t.Context(), r, nil); err != nil {
 		t.Fatal(err)
 	}
 	other := exec.Command("sh", "-c", "echo started; read line")

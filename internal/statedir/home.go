@@ -11,6 +11,7 @@
 //	artifacts/              bytes that envelopes refer to
 //	prompts/                prompts for all projects
 //	token                   the key of our own server
+//	of-agent                the folder was made by an agent's program
 //
 // [Open] opens the folder. A log is the truth about its run; everything else here can be deleted.
 // Folders are created on demand only.
@@ -18,12 +19,14 @@ package statedir
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // Variable is the environment variable that names the folder.
@@ -82,14 +85,33 @@ func At(dir string, store StoreOpener) (*Home, error) {
 // Make creates the folder if it does not exist, and returns an error if it is not writable. Only
 // commands that begin something call it. Commands that only read must leave no trace.
 func (h *Home) Make() error {
+	ofAgent := process.Inside() && h.OfAgent() // asked before something is in it
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return h.useless("the state folder cannot be made", err)
+	}
+	if ofAgent {
+		_ = os.WriteFile(h.in("of-agent"), nil, 0o600) // best effort: without it the folder is a person's
 	}
 	const writeAndEnter = 2 | 1
 	if err := syscall.Access(h.dir, writeAndEnter); err != nil {
 		return h.useless("the state folder cannot be written in", err)
 	}
 	return nil
+}
+
+// OfAgent reports whether an agent's program made the folder, or would make it now, because nothing
+// is in it. Its runs are not a person's, and agents may steer them.
+func (h *Home) OfAgent() bool {
+	if _, err := os.Lstat(h.in("of-agent")); err == nil {
+		return true
+	}
+	f, err := os.Open(h.dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
 }
 
 func (h *Home) useless(msg string, err error) *swarm.Error {
