@@ -10,7 +10,7 @@ import (
 func TestTheSizeOfARegexpIsThatOfItsProgram(t *testing.T) {
 	for _, expr := range []string{
 		"PASS", `^(ok|fail)\s+\d{1,3}$`, `.{1000}`, `[a-z]{1000}`, `(?i)(straße|maße){50}`, `((a{10}){10}){10}`, `\pL{8}`,
-		`(x+x*x?){300}`, strings.Repeat("(a|b)", 1000), `\pL{1000}`, `(\pL\pN){30}`, `[[:^alpha:]\pL]{900}`,
+		`(x+x*x?){300}`, strings.Repeat("(a|b)", 1000), `\pL{1000}`, `\pL{0,1000}`, `\pL{900,}`, `(\pL\pN){30}`, `[[:^alpha:]\pL]{900}`,
 	} {
 		tree, err := syntax.Parse(expr, syntax.Perl)
 		if err != nil {
