@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type mount struct {
 	path string
 	mode mode
 	file bool // not a folder
+	pin  bool // as its parent is, and a mount only so that it cannot be renamed
 }
 
 // A machine is what the rules need to know of the machine.
@@ -72,7 +74,7 @@ func (p *policy) mounts(m machine) []mount {
 	add := func(as mode, paths ...string) {
 		for _, path := range paths {
 			if real, dir, ok := m.look(path); ok {
-				byPath[real] = mount{real, as, !dir}
+				byPath[real] = mount{path: real, mode: as, file: !dir}
 			}
 		}
 	}
@@ -102,15 +104,33 @@ func (p *policy) mounts(m machine) []mount {
 			add(hidden, real)
 		}
 	}
+	pinParents(byPath)
 	list := make([]mount, 0, len(byPath))
 	for _, one := range byPath {
-		if above := filepath.Dir(one.path); one.path != above && one.mode == modeOf(byPath, above) && one.mode != private {
+		if above := filepath.Dir(one.path); one.path != above && one.mode == modeOf(byPath, above) && one.mode != private && !one.pin {
 			continue // as its parent is
 		}
 		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b mount) int { return strings.Compare(a.path, b.path) })
 	return list
+}
+
+// pinParents makes a mount of each folder between a writable one and a path below it that is not.
+// Otherwise the program renames the folder, with the mounts in it, and puts one of its own in its
+// place: a .git with hooks. No mount can be renamed or removed.
+func pinParents(byPath map[string]mount) {
+	for _, one := range slices.Collect(maps.Values(byPath)) {
+		if one.mode == writable {
+			continue
+		}
+		for above := filepath.Dir(one.path); modeOf(byPath, above) == writable; above = filepath.Dir(above) {
+			if _, known := byPath[above]; above == "/" || known && modeOf(byPath, filepath.Dir(above)) != writable {
+				break // a mount already
+			}
+			byPath[above] = mount{path: above, mode: writable, pin: true}
+		}
+	}
 }
 
 // modeOf returns how a path is seen: as the nearest folder above it that has a mount.
