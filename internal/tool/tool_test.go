@@ -450,8 +450,10 @@ func TestGuardedFiles(t *testing.T) {
 		"agent.sh", "./x/../agent.sh", "file", "bin/helper", "later.py", "docs/task.md", "sub/swarm.yml", "sub/swarm/prompts/a.md",
 		".claude/settings.json", "sub/.Claude/settings.json", "rules/settings.json", ".mcp.json", "AGENTS.md", "agents.md", "sub/CLAUDE.md",
 		"CLAUDE\u200b.md", "AGENT\u017f.md", "GEMINI.md", ".gemini/x", ".codex/config.toml", ".opencode/x", "opencode.json", ".cursor/rules/a",
-		".vscode/tasks.json", ".envrc", ".github/copilot-instructions.md", ".husky/pre-commit"}
-	free := []string{"Makefile", "notes.txt", "data.json", "src/swarm/a.go", "main.py", ".github/workflows/ci.yml", "docs/AGENTS.txt", "claude.go", "swarming/a"}
+		".vscode/tasks.json", ".envrc", ".github/copilot-instructions.md", ".husky/pre-commit",
+		".pre-commit-config.yaml", "lefthook.yml", ".github/prompts/a.prompt.md", ".github/hooks/a.json", "CRUSH.md", "sub/.rules", ".bashrc", "sub/.ssh/authorized_keys",
+		".config/fish/config.fish", ".config/systemd/user/a.service", ".gitconfig", ".nvim.lua", ".mise.toml"}
+	free := []string{"Makefile", "notes.txt", "data.json", "src/swarm/a.go", "main.py", ".github/workflows/ci.yml", ".config/app.yml", "docs/AGENTS.txt", "claude.go", "swarming/a"}
 	d.open(Options{Allow: []string{"file_write", "file_write(**)", "file_write(*/**)", "file_write(**/AGENTS.md)", "file_write(.claude/**/x)"}, Guard: guard})
 	for _, path := range guarded {
 		said := d.refused(swarm.Denied, "file_write", "path", path, "content", "x")
