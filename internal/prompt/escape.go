@@ -76,7 +76,7 @@ func quickly(text string) (places []int, careful bool) {
 		for ; found != 0; found &= found - 1 {
 			bit := bits.TrailingZeros64(found)
 			i := bit&3*8 + bit>>3
-			if b[i] == '\t' || b[i] == '\n' && plainLine(b[i+1], b[i+2], b[i+3], b[i+4]) {
+			if b[i] == '\n' && plainLine(b[i+1], b[i+2], b[i+3], b[i+4], b[i+5]) || b[i] == '\t' {
 				continue
 			}
 			if places, careful = atControl(places, text, len(text)-len(left)+i); careful {
@@ -111,12 +111,13 @@ func quickly(text string) (places []int, careful bool) {
 func noControls(x uint64) uint64 { return x&^topBits + (0x80-' ')*eachByte | x }
 
 // plainLine reports whether a line with these first bytes begins as most lines of most texts do,
-// also in lists and tables: with a letter that no line of ours begins with, and another letter.
-func plainLine(a, b, c, d byte) bool {
+// also in lists and tables: with a letter that no line of ours begins with, and that is not the
+// number of a list item. It says so of no line for which mayBeOurs is true.
+func plainLine(a, b, c, d, e byte) bool {
 	if (a == '-' || a == '|' || a == ' ' || a == '\t') && (b == ' ' || b == '\t') {
-		a, b = c, d
+		a, b, c = c, d, e
 	}
-	return a == '\n' || ordinary[a] && classes[b] == letter
+	return a == '\n' || ordinary[a] && (!numbers[b] || classes[c] == letter)
 }
 
 func atControl(places []int, text string, at int) ([]int, bool) {
@@ -184,7 +185,7 @@ func mayBeOurs(text string) bool {
 			if i+1 < len(text) && listSign(text[i+1:]) {
 				return true
 			}
-			return promising(c|0x20, dashes, marks)
+			return promising(c|0x20, dashes, marks) && (i+1 == len(text) || mayFollow(c|0x20, text[i+1]))
 		case dash:
 			dashes++
 		case mark:
@@ -219,11 +220,37 @@ func promising(c byte, dashes, marks int) bool {
 	return false
 }
 
+// mayFollow reports whether a line of ours may have this byte after its first letter: the next
+// letter, or a sign that does not count.
+func mayFollow(c, next byte) bool {
+	switch {
+	case classes[next] == letter:
+		next |= 0x20
+	case next < '0' || next > '9':
+		return true
+	}
+	switch c {
+	case 'r':
+		return next == 'n'
+	case 'v':
+		return next == 'v'
+	}
+	for _, b := range beginnings[c] {
+		if begins([]byte{c, next}, b.words[:2]) {
+			return true
+		}
+	}
+	return false
+}
+
 // listSign reports whether s, which follows a letter, makes that letter the number of a list item:
 // a) or b.
 func listSign(s string) bool {
-	return (s[0] == '.' || s[0] == ')' || s[0] == ':') && (len(s) == 1 || s[1] == ' ' || classes[s[1]] > letter)
+	return numbers[s[0]] && (len(s) == 1 || s[1] == ' ' || classes[s[1]] > letter)
 }
+
+// numbers holds the signs that make the letter before them the number of a list item.
+var numbers = [256]bool{'.': true, ')': true, ':': true}
 
 // classes holds the class of each byte that may stand before the first letter of a line. Bytes of
 // no class are skipped.
