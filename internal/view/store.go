@@ -2,8 +2,10 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -13,10 +15,11 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 7
+const Version = 8
 
-// A stored is the stored form of a fold. Its size depends on the plan, not on the log. The schedule
-// is not stored: the tasks restore it.
+// A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
+// each, so that they can be read one by one. Its size depends on the plan, not on the log. The
+// schedule is not stored: the tasks restore it.
 type stored struct {
 	Version  int                 `json:"version"`
 	Head     Head                `json:"head"`
@@ -26,13 +29,13 @@ type stored struct {
 	Pause    swarm.Status        `json:"pause,omitempty"`
 	PausedAt time.Time           `json:"paused_at,omitzero"`
 	Groups   []group             `json:"groups,omitempty"`
-	Agents   []Agent             `json:"agents,omitempty"`
 	Edges    []swarm.Edge        `json:"edges,omitempty"`
 	Boxes    map[string]Box      `json:"boxes,omitempty"`
 	Actions  map[string][]Action `json:"actions,omitempty"`
 	Paused   []string            `json:"paused,omitempty"` // agents of a pipeline
 	Team     *plan.TeamState     `json:"team,omitempty"`
-	Tasks    []task              `json:"tasks,omitempty"`
+	Agents   int                 `json:"agents,omitempty"` // how many follow
+	Tasks    int                 `json:"tasks,omitempty"`  // how many follow the agents
 }
 
 // packedTasks is the number of tasks from which on a fold is stored compressed. The fold of 100,000
@@ -44,7 +47,7 @@ const packedTasks = 20_000
 // them at once would need buffers several times as large as the result.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Actions: r.actions}
+		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -67,21 +70,11 @@ func (r *Run) Marshal() []byte {
 
 // write writes the fold: s, and then the agents and tasks.
 func (r *Run) write(w io.Writer, s stored) {
-	head := swarm.Encode(s)
-	_, _ = w.Write(head[:len(head)-1]) // a buffer takes everything, here and below
-	list := func(name string, n int, one func(i int) any) {
-		before := `,"` + name + `":[`
-		for i := range n {
-			_, _ = io.WriteString(w, before)
-			_, _ = w.Write(swarm.Encode(one(i)))
-			before = ","
-		}
-		if n > 0 {
-			_, _ = io.WriteString(w, "]")
-		}
+	_, _ = w.Write(swarm.Encode(s)) // a buffer takes everything, here and below
+	for i := range r.agents {
+		_, _ = w.Write(swarm.Encode(&r.agents[i]))
 	}
-	list("agents", len(r.agents), func(i int) any { return &r.agents[i] })
-	list("tasks", len(r.tasks), func(i int) any {
+	for i := range r.tasks {
 		t := r.tasks[i]
 		if r.team == nil {
 			t.Status = r.sched.Status(i)
@@ -89,15 +82,14 @@ func (r *Run) write(w io.Writer, s stored) {
 		if t.Status == swarm.Waiting { // only this wait is stored; the others follow from the tasks
 			t.Waits = []Wait{r.sched.Waits(i)[0]}
 		}
-		return &t
-	})
-	_, _ = io.WriteString(w, "}")
+		_, _ = w.Write(swarm.Encode(&t))
+	}
 }
 
 // Unmarshal restores a fold from the result of Marshal. Folding goes on with the event after its
 // Seq.
 func Unmarshal(b []byte) (*Run, error) {
-	s, err := read(b)
+	s, agents, tasks, err := read(b)
 	if err != nil {
 		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view cannot be read", Err: err}
 	}
@@ -108,17 +100,18 @@ func Unmarshal(b []byte) (*Run, error) {
 	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
 	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
 	r.actions = s.Actions
-	for _, a := range s.Agents {
+	r.agents = agents[:0] // each is read before it is written in its place
+	for _, a := range agents {
 		r.addAgent(a)
 	}
 	if s.Team != nil {
 		r.team = plan.RestoreTeam(*s.Team)
-		for _, t := range s.Tasks {
+		for _, t := range tasks {
 			r.addTask(t)
 		}
 		return r, nil
 	}
-	if err := r.reschedule(s.Tasks); err != nil {
+	if err := r.reschedule(tasks); err != nil {
 		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view is broken", Err: err}
 	}
 	for _, name := range s.Paused {
@@ -128,15 +121,66 @@ func Unmarshal(b []byte) (*Run, error) {
 }
 
 // read decodes a stored fold, compressed or not.
-func read(b []byte) (s stored, err error) {
-	if !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // the mark of gzip; JSON begins with {
-		return s, json.Unmarshal(b, &s)
+func read(b []byte) (s stored, agents []Agent, tasks []task, err error) {
+	var from io.Reader = bytes.NewReader(b)
+	if bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // the mark of gzip; JSON begins with {
+		if from, err = gzip.NewReader(from); err != nil {
+			return s, nil, nil, err
+		}
 	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return s, err
+	d := json.NewDecoder(from)
+	if err = d.Decode(&s); err == nil && s.Version == Version {
+		known := interned{}
+		agents, err = readEach(d, s.Agents, func(a *Agent) { known.share(&a.Name, &a.Base, &a.Provider, &a.Model) })
+		if err == nil {
+			tasks, err = readEach(d, s.Tasks, known.shareTask)
+		}
+		if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) { // also the checksum of what was compressed
+			err = cmp.Or(more, errors.New("more follows the last task"))
+		}
 	}
-	return s, json.NewDecoder(z).Decode(&s)
+	return s, agents, tasks, err
+}
+
+// readEach decodes so many values one by one. Decoding 100,000 of them as one would need several
+// times the memory of the result.
+func readEach[T any](d *json.Decoder, n int, compact func(*T)) ([]T, error) {
+	all := make([]T, 0, max(0, min(n, 1<<17))) // a broken number must not take all memory
+	for range n {
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return nil, err
+		}
+		compact(&one)
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// interned are strings that many tasks have. Each is kept once.
+type interned map[string]string
+
+func (known interned) share(all ...*string) {
+	for _, s := range all {
+		if have, ok := known[*s]; ok {
+			*s = have
+		} else {
+			known[*s] = *s
+		}
+	}
+}
+
+func (known interned) shareTask(t *task) {
+	known.share(&t.Name, &t.Base, &t.Agent, (*string)(&t.Status), &t.Provider, &t.Model, (*string)(&t.Output.Hash))
+	for i := range t.DependsOn {
+		known.share(&t.DependsOn[i].Task, (*string)(&t.DependsOn[i].Condition))
+	}
+	if t.Output.Turn == t.Turn {
+		t.Output.Turn = t.Turn
+	}
+	if t.Good == t.Output {
+		t.Good = t.Output
+	}
 }
 
 // reschedule restores the tasks and the schedule. It adds all plans as one.
@@ -152,6 +196,7 @@ func (r *Run) reschedule(tasks []task) error {
 		}
 		all.Groups = append(all.Groups, swarm.Group{Iterations: g.Iterations - g.Iteration + min(g.Iteration, 2)})
 	}
+	all.Tasks = make([]swarm.Task, 0, len(tasks))
 	for _, t := range tasks {
 		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group,
 			DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency})
@@ -162,6 +207,7 @@ func (r *Run) reschedule(tasks []task) error {
 	if err := r.sched.Add(&all); err != nil {
 		return err
 	}
+	r.tasks = tasks[:0] // as with the agents
 	through := make([]bool, len(r.groups))
 	for g := range through {
 		through[g] = r.groups[g].Iteration == r.groups[g].Iterations

@@ -36,7 +36,7 @@ func TestLargeFoldsAreStoredCompressed(t *testing.T) {
 	if !bytes.Equal(again.Marshal(), stored) || again.Len() != packedTasks || again.At(9).Waits[0].Task != "t8" {
 		t.Error("it comes back as another")
 	}
-	for _, damaged := range [][]byte{stored[:len(stored)/2], append(bytes.Clone(stored[:100]), stored[200:]...)} {
+	for _, damaged := range [][]byte{stored[:len(stored)/2], append(bytes.Clone(stored[:100]), stored[200:]...), append(bytes.Clone(stored), '{'), stored[:len(stored)-1]} {
 		if _, err := Unmarshal(damaged); swarm.KindOf(err) != swarm.Storage {
 			t.Errorf("a damaged fold: %v", err)
 		}
