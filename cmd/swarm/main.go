@@ -28,7 +28,7 @@ func main() {
 const (
 	gcShort = 400 // most commands end before a collection would pay off
 	gcLong  = 40  // a run of 10,000 tasks holds 90 MB; five times that would be too much
-	gcLarge = 20  // a run of 100,000 tasks holds 330 MB
+	gcLarge = 20  // a run of 100,000 tasks holds 270 MB; 40 takes 80 MB more, and 20 takes 3 % more CPU
 )
 
 // smallHeap is the heap size, in bytes, up to which saving time is worth more than saving memory.

@@ -19,28 +19,33 @@ type copies struct {
 	write func(task string, text []byte) error
 
 	mu      sync.Mutex
-	newest  map[string]flow.Call // by task: the turn of its newest output
-	waiting map[string][]byte    // by task: the output to write
-	bytes   int                  // the size of the waiting outputs
-	timer   bool                 // a flush is scheduled
+	newest  map[string]place  // by task: the turn of its newest output
+	waiting map[string][]byte // by task: the output to write
+	bytes   int               // the size of the waiting outputs
+	timer   bool              // a flush is scheduled
 
 	writing sync.Mutex // held before mu: one batch at a time, in order; guards err
 	err     error      // the first error
 }
 
+// A place is where a turn stands among those of its task. A run may have 100,000 tasks, so it is
+// small.
+type place struct{ iteration, attempt int }
+
 // add queues the output of a turn. Turns of one task may arrive out of order: the later turn wins.
 func (c *copies) add(of flow.Call, text []byte) {
+	turn := place{of.Iteration, of.Attempt}
 	c.mu.Lock()
 	last, known := c.newest[of.Task]
-	if known && (of.Iteration < last.Iteration || of.Iteration == last.Iteration && of.Attempt <= last.Attempt) {
+	if known && (turn.iteration < last.iteration || turn.iteration == last.iteration && turn.attempt <= last.attempt) {
 		c.mu.Unlock()
 		return
 	}
 	if c.newest == nil {
-		c.newest, c.waiting = map[string]flow.Call{}, map[string][]byte{}
+		c.newest, c.waiting = map[string]place{}, map[string][]byte{}
 	}
 	c.bytes += len(text) - len(c.waiting[of.Task])
-	c.newest[of.Task], c.waiting[of.Task] = flow.Call{Iteration: of.Iteration, Attempt: of.Attempt}, text
+	c.newest[of.Task], c.waiting[of.Task] = turn, text
 	full := c.bytes > maxCopies
 	if !c.timer {
 		c.timer = true

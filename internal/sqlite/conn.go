@@ -218,11 +218,12 @@ func (c *conn) reserve(n int) error {
 		return nil
 	}
 	n = max(n, 4096, min(2*c.room, keptRoom))
-	p := lib.Xsqlite3_realloc64(c.tls, c.args, lib.Tsqlite3_uint64(n))
-	if p == 0 {
+	lib.Xsqlite3_free(c.tls, c.args) // realloc would keep a block that is large enough
+	c.args, c.room = lib.Xsqlite3_malloc64(c.tls, lib.Tsqlite3_uint64(n)), n
+	if c.args == 0 {
+		c.room = 0
 		return c.fail(lib.SQLITE_NOMEM)
 	}
-	c.args, c.room = p, n
 	return nil
 }
 

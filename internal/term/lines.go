@@ -57,7 +57,7 @@ func (l *Lines) addTasks() {
 		if l.tasks[t.Name] != nil {
 			continue
 		}
-		l.tasks[t.Name] = &taskLines{waited: map[plan.WaitFor]bool{}}
+		l.tasks[t.Name] = &taskLines{}
 		l.print.Meet(t.Name)
 	}
 }
@@ -187,6 +187,9 @@ func (l *Lines) printWaits() {
 			t.Waits[0].For == plan.ForPerson ||
 			t.Waits[0].For == plan.ForMail {
 			continue
+		}
+		if v.waited == nil { // most runs with many tasks print none
+			v.waited = map[plan.WaitFor]bool{}
 		}
 		v.waited[t.Waits[0].For] = true
 		l.label(t.Name, l.print.Paint.With(Dim, "waiting for "+OneLine(view.Waiting(t.Waits))))

@@ -26,6 +26,9 @@ type Printer struct {
 	outputs  map[string]*turnOutput // by task, of turns that have output
 }
 
+// keptPrefixes is how many prefixes are kept. A run may have 100,000 tasks, and few speak at a time.
+const keptPrefixes = 4096
+
 // A turnOutput is the output of a task's turn.
 type turnOutput struct {
 	text, errors lineStream
@@ -117,6 +120,9 @@ func (p *Printer) prefix(name, bar string) string {
 			made = p.Paint.With(color, made+bar[:2]) + bar[2:]
 		} else {
 			made = p.Paint.With(Bold, made) + bar
+		}
+		if len(p.prefixes) >= keptPrefixes {
+			clear(p.prefixes)
 		}
 		p.prefixes[[2]string{name, bar}] = made
 	}
