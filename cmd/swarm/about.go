@@ -290,15 +290,16 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	return append(all, a.examineTelemetry(ctx)...)
 }
 
-// examineSeparation checks what separates agents that have a shell.
+// examineSeparation checks what separates agents that have a shell, and what holds their processes.
 func examineSeparation() (all []finding) {
-	keys, tokens := process.Separation()
+	keys, tokens, leftovers := process.Separation()
 	for _, x := range []struct {
 		what, found string
 		err         error
 	}{
 		{"keys", "agents cannot read those in the environment of swarm", keys},
 		{"agents' tokens", "each works only in the processes of its agent", tokens},
+		{"leftover processes", "each run has a cgroup, which is killed as a whole", leftovers},
 	} {
 		if x.err != nil {
 			all = append(all, bad(x.what, false, x.err))

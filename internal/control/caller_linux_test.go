@@ -33,7 +33,7 @@ func TestADriverIsFoundByItsPIDAndItsStartTime(t *testing.T) {
 		started uint64
 		drives  bool
 	}{{self.Started, true}, {0, true}, {self.Started + 1, false}} {
-		unmark, err := h.MarkLive("r", 1, c.started)
+		unmark, err := h.MarkLive("r", 1, c.started, "")
 		if err != nil {
 			t.Fatal(err)
 		}

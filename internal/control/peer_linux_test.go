@@ -88,7 +88,7 @@ func TestAPeerInsideATurnIsRefused(t *testing.T) {
 		{"below a process with a driver's pid", inside, self.Started + 1, false},
 		{"of the driver", own, self.Started, false},
 	} {
-		unmark, err := h.MarkLive("r", 1, c.started)
+		unmark, err := h.MarkLive("r", 1, c.started, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func BenchmarkCheckPeer(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	unmark, err := h.MarkLive("r", 1, process.Self().Started)
+	unmark, err := h.MarkLive("r", 1, process.Self().Started, "")
 	if err != nil {
 		b.Fatal(err)
 	}

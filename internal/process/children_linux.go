@@ -31,10 +31,10 @@ import (
 // after its process was waited for.
 //
 // Nothing of this is on disk. If this process is killed, its orphans go to the next subreaper
-// above, or to init. The next command finds them by their marks: [Reap].
+// above, or to init. The next command finds them by their cgroup and their marks: [Reap].
 
 // children is the table of processes that this process has to wait for. mu guards all fields below
-// it; list and others never change after setUp.
+// it; list and others never change after setUp. Contain may fill folders before it.
 type children struct {
 	once     sync.Once
 	list     int          // open file: the kernel's list of our first thread's children; -1 = unsupported
@@ -46,6 +46,8 @@ type children struct {
 	started  sync.Cond                 // a process has been started, or its start has failed
 	orphans  map[int]*orphan           // by pid
 	runs     map[limitMark]swarm.RunID // whose jobs this process has started, by the mark of their processes
+	folders  map[swarm.RunID]string    // where the cgroup of a run is to be made; see Contain
+	cgroups  map[swarm.RunID]*cgroup   // which have been made
 }
 
 var family children
@@ -59,15 +61,17 @@ type orphan struct {
 	spare bool        // it is not ours to end, or it cannot be ended
 }
 
-// registerJob adds a job whose process is about to be started. The entry comes first because the
-// process may end, or leave orphans, before StartProcess returns.
-func (c *children) registerJob(p *Process) {
+// registerJob adds a job whose process is about to be started, and returns the cgroup for it; nil =
+// none. The entry comes first because the process may end, or leave orphans, before StartProcess
+// returns.
+func (c *children) registerJob(p *Process) *cgroup {
 	c.once.Do(c.setUp)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.jobs[p.number] = p
 	c.runs[p.limitMark().driver()] = p.job.Run
 	c.starting++
+	return c.cgroup(p.job.Run)
 }
 
 // setUp makes this process the parent of its orphaned descendants. It runs once, before the first
@@ -162,6 +166,9 @@ func Kill(runID swarm.RunID) {
 	if jobs.Load() == 0 {
 		return
 	}
+	family.mu.Lock()
+	family.cgroups[runID].kill()
+	family.mu.Unlock()
 	_, _ = terminate(0, time.Sleep, func() []int {
 		found := family.find(family.ofRun(runID))
 		family.mu.Lock()
@@ -227,6 +234,9 @@ func (c *children) find(mine func(*orphan) bool) (found []int) {
 	}
 	return found
 }
+
+// reap waits for dead orphans.
+func (c *children) reap() { c.find(func(*orphan) bool { return false }) }
 
 // identify finds out which job an unknown child belongs to. It returns nil if the child is not an
 // orphan.

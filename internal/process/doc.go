@@ -6,10 +6,12 @@
 // the turn, and the driver, which is the process that started it. [NewEnvironment] makes that
 // environment and leaves out keys that the program must not see.
 //
-// Leftovers are found in three ways:
+// Leftovers are found in four ways:
 //   - Processes that stay in the group get the group's signals.
 //   - Processes that leave the group are found by descent on Linux (see children_linux.go), and by
 //     their marks elsewhere.
-//   - After a crash of this process, the next one finds the orphaned processes by their marks:
-//     [Reap]. On Linux they have one that is hard to lose (see limitmark_linux.go).
+//   - All processes of a run are in a cgroup where one can be made (see cgroup_linux.go). It is ended
+//     as a whole when the run ends, and by the next process after a crash of this one: [Reap].
+//   - Without a cgroup, the next process finds the orphaned processes by their marks. On Linux they
+//     have one that is hard to lose (see limitmark_linux.go).
 package process

@@ -21,7 +21,8 @@ func AllowInspection() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }
 // Separation reports what separates programs of the same user on this machine; nil = it does.
 //   - keys: they cannot read the keys of this process, see [ForbidInspection].
 //   - tokens: they cannot use each other's tokens, see [CheckToken].
-func Separation() (keys, tokens error) {
+//   - leftovers: they cannot outlive their run, see [Contain].
+func Separation() (keys, tokens, leftovers error) {
 	if mayInspectAll() {
 		keys = swarm.Errorf(swarm.Other, "agents run as root here, who may read the environment of every process").
 			WithHint("run swarm as another user")
@@ -30,7 +31,12 @@ func Separation() (keys, tokens error) {
 		tokens = swarm.Errorf(swarm.Other, "this machine does not tell which process holds a connection: %w", err).
 			WithHint("an agent with a shell may use the token of another one")
 	}
-	return keys, tokens
+	if err := checkCgroup(); err != nil {
+		leftovers = swarm.Errorf(swarm.Other, "no cgroup can be made, so leftover processes are found by descent and by marks: %w", err).
+			WithHint("a process that hides on purpose may outlive a killed swarm; " +
+				"`systemd-run --user --scope -p Delegate=yes swarm up` gives it a cgroup")
+	}
+	return keys, tokens, leftovers
 }
 
 // mayInspectAll reports whether this process, and so every program that it starts, may inspect all

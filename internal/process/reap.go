@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -10,14 +11,18 @@ import (
 	"swarm"
 )
 
-// Reap ends the orphaned processes of a run whose driver was killed or has lost the run. It selects
-// processes whose marks name the run and that driver. Programs of other drivers, this process and
-// its ancestors are spared. It returns how many processes it found.
-func Reap(runID swarm.RunID, driver int) (ended int) {
+// Reap ends the orphaned processes of a run whose driver was killed or has lost the run. These are
+// the processes in the cgroup of the run and that driver, which was made in folder, and processes
+// whose marks name both. Programs of other drivers, this process and its ancestors are spared. It
+// returns how many processes it found, and whether none is left.
+func Reap(runID swarm.RunID, driver int, folder string) (ended int, all bool) {
 	if runID == "" {
-		return 0
+		return 0, true
 	}
-	return endMarked(DefaultGrace, marksOf(runID, driver))
+	marks := marksOf(runID, driver)
+	ended = cgroupOf(folder, runID, driver).end(DefaultGrace) + endMarked(DefaultGrace, marks)
+	spared := slices.ContainsFunc(selfAndAbove(), func(pid int) bool { return isMarked(pid, marks) })
+	return ended, !spared && cgroupOf(folder, runID, driver) == nil
 }
 
 // HasOrphans reports that a driver of a run has ended, and that processes which it started have not.
@@ -46,16 +51,20 @@ type markSet struct {
 // endMarked ends the processes that bear the marks.
 func endMarked(grace time.Duration, marks markSet) (ended int) {
 	ended, _ = terminate(grace, time.Sleep, func() []int { return marked(marks) }, func(pid int, s syscall.Signal) {
-		// The handle comes before the check, so that the pid cannot be reused between check and
-		// signal.
-		if p, err := os.FindProcess(pid); err == nil {
-			if isMarked(pid, marks) {
-				_ = p.Signal(s)
-			}
-			_ = p.Release()
-		}
+		signalIf(pid, s, func(pid int) bool { return isMarked(pid, marks) })
 	})
 	return ended
+}
+
+// signalIf sends a signal to a process if it is still the one that is meant. The handle comes before
+// the check, so that the pid cannot be reused between check and signal.
+func signalIf(pid int, s syscall.Signal, meant func(pid int) bool) {
+	if p, err := os.FindProcess(pid); err == nil {
+		if meant(pid) {
+			_ = p.Signal(s)
+		}
+		_ = p.Release()
+	}
 }
 
 // terminate sends SIGTERM to the processes that find returns, until it returns none. After the

@@ -30,11 +30,17 @@ func marked(marks markSet) (found []int) {
 	if len(found) == 0 {
 		return nil
 	}
-	spared := map[int]bool{os.Getpid(): true}
+	spared := selfAndAbove()
+	return slices.DeleteFunc(found, func(pid int) bool { return slices.Contains(spared, pid) })
+}
+
+// selfAndAbove returns this process and its ancestors.
+func selfAndAbove() []int {
+	pids := []int{os.Getpid()}
 	for _, id := range Ancestors(os.Getpid()) {
-		spared[id.PID] = true
+		pids = append(pids, id.PID)
 	}
-	return slices.DeleteFunc(found, func(pid int) bool { return spared[pid] })
+	return pids
 }
 
 func processes() (pids []int) {

@@ -43,13 +43,22 @@ func (p *Process) start(env []string) error {
 		if ended < 0 {
 			sys.PidFD = &p.exit
 		}
-		family.registerJob(p)
+		attr := &syscall.ProcAttr{
+			Dir: p.job.Dir, Env: env, Sys: sys,
+			Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
+		}
 		var pid int
+		if g := family.registerJob(p); g != nil {
+			sys.UseCgroupFD, sys.CgroupFD = true, g.fd
+		}
 		p.limitMark().do(func() {
-			pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, &syscall.ProcAttr{
-				Dir: p.job.Dir, Env: env, Sys: sys,
-				Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
-			})
+			pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, attr)
+			if err != nil && sys.UseCgroupFD {
+				// The cgroup may be the reason: another driver has taken the run over and removed it, or
+				// a sandbox forbids it. The errors are those of a program that cannot be started.
+				sys.UseCgroupFD = false
+				pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, attr)
+			}
 		})
 		family.registerProcess(p, pid, err)
 	}

@@ -73,7 +73,7 @@ func TestReap(t *testing.T) {
 	for _, c := range []*exec.Cmd{plain, deaf} { // without a Wait they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
 	}
-	if n := process.Reap(r.Run, driver); n != 2 {
+	if n, _ := process.Reap(r.Run, driver, ""); n != 2 {
 		t.Errorf("%d processes were ended, want 2", n)
 	}
 	<-ended
@@ -86,10 +86,10 @@ func TestReap(t *testing.T) {
 		_ = other.Wait()
 	}
 	wantNobody(t, r.Run)
-	if n := process.Reap(r.Run, driver); n != 0 {
+	if n, _ := process.Reap(r.Run, driver, ""); n != 0 {
 		t.Errorf("nobody is left, but %d were ended", n)
 	}
-	if n := process.Reap("", driver); n != 0 {
+	if n, _ := process.Reap("", driver, ""); n != 0 {
 		t.Errorf("no run at all, but %d were ended", n)
 	}
 }
@@ -139,7 +139,8 @@ func TestClear(t *testing.T) {
 func TestReapSparesThoseAbove(t *testing.T) {
 	if run := swarm.RunID(os.Getenv("REAP_THIS")); run != "" {
 		driver, _ := strconv.Atoi(os.Getenv("SWARM_DRIVER"))
-		fmt.Printf("reaped %d\n", process.Reap(run, driver))
+		n, all := process.Reap(run, driver, "")
+		fmt.Printf("reaped %d, all %v\n", n, all)
 		return
 	}
 	r := request(t, "")
@@ -149,7 +150,7 @@ func TestReapSparesThoseAbove(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply, err := shell(t, "sleep 1000 >/dev/null 2>&1 & "+self+" -test.run '^TestReapSparesThoseAbove$'; echo alive").Turn(t.Context(), r, nil)
-	if err != nil || !strings.Contains(string(reply.Output), "reaped 1\n") || !strings.HasSuffix(string(reply.Output), "alive\n") {
+	if err != nil || !strings.Contains(string(reply.Output), "reaped 1, all false\n") || !strings.HasSuffix(string(reply.Output), "alive\n") {
 		t.Errorf("output %q, error %v", reply.Output, err)
 	}
 }

@@ -123,8 +123,9 @@ func commandEvent(c swarm.ControlCommand) swarm.Event {
 // runs whose driver left a mark.
 func Sweep(h *statedir.Home) {
 	for _, mark := range h.Left(func(m statedir.Mark) bool { return process.HasOrphans(m.Run, m.PID) }) {
+		all := true
 		if !h.DrivenBy(mark.Run, mark.PID) {
-			process.Reap(mark.Run, mark.PID)
+			_, all = process.Reap(mark.Run, mark.PID, mark.Folder)
 		}
 		if !h.Driven(mark.Run) { // a new driver has done it already
 			if log, err := h.Store.Open(context.Background(), mark.Run, swarm.ReadOnly); err == nil {
@@ -132,7 +133,9 @@ func Sweep(h *statedir.Home) {
 				_ = log.Close()
 			}
 		}
-		h.Unmark(mark)
+		if all { // this command may be in an orphaned process, which the next one outside of it ends
+			h.Unmark(mark)
+		}
 	}
 }
 

@@ -201,11 +201,16 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if r.fence > 1 { // taken from a process that hangs: that one may still hold the lock that marks an owner as alive
 		defer func() { _ = r.log.Disown(context.WithoutCancel(ctx), r.fence) }()
 	}
-	unmark, err := r.home.MarkLive(r.ID, r.fence, process.Self().Started)
+	folder, release := process.Contain(r.ID)
+	unmark, err := r.home.MarkLive(r.ID, r.fence, process.Self().Started, folder)
 	if err != nil {
+		release()
 		return view.Picture{}, err
 	}
-	defer unmark()
+	defer func() {
+		release() // before the mark, by which the next command finds what a killed process leaves
+		unmark()
+	}()
 	if !r.home.Exists(r.ID) { // pruned before this process owned it
 		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
 	}
@@ -358,8 +363,8 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
-		for _, pid := range d.home.Earlier(d.ID, d.fence) {
-			process.Reap(d.ID, pid)
+		for _, m := range d.home.Earlier(d.ID, d.fence) {
+			process.Reap(d.ID, m.PID, m.Folder)
 		}
 		if err := copyOutputs(d.home, d.ID, d.log); err != nil {
 			return err

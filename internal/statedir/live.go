@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,25 +17,30 @@ import (
 
 // A process that drives a run holds a lock on its mark, the file live/RUN.FENCE.PID.STARTED. The
 // kernel releases the lock when the process dies, but the mark stays. So marks without a lock lead
-// to the orphaned processes of killed drivers. Earlier versions left out the start time.
+// to the orphaned processes of killed drivers. Earlier versions left out the start time. The file
+// holds the folder of the cgroup for the run's programs.
 
 // A Mark names a process that drives or drove a run.
 type Mark struct {
 	Run     swarm.RunID
 	PID     int
 	Started uint64 // when the process started, in clock ticks since boot; 0 = not known
+	Folder  string // in which the cgroup of its programs is; "" = none
 	fence   int64
 	name    string
 }
 
 // MarkLive marks a run as driven by this process, until unmark is called or the process dies.
-// started is the start time of this process, as [Mark.Started].
-func (h *Home) MarkLive(run swarm.RunID, fence int64, started uint64) (unmark func(), err error) {
+// started and folder are those of this process, as in [Mark].
+func (h *Home) MarkLive(run swarm.RunID, fence int64, started uint64, folder string) (unmark func(), err error) {
 	if err := makeDir(h.in("live")); err != nil {
 		return nil, err
 	}
 	name := string(run) + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid()) + "." + strconv.FormatUint(started, 10)
 	f, err := create(h.in("live", name+unready))
+	if err == nil {
+		_, err = f.WriteString(folder)
+	}
 	if err == nil {
 		err = flock(f, syscall.LOCK_EX)
 	}
@@ -66,21 +72,31 @@ func (h *Home) Left(dying func(Mark) bool) (left []Mark) {
 			alive = h.Alive(m)
 		}
 		if !alive {
-			left = append(left, m)
+			left = append(left, h.withFolder(m))
 		}
 	}
 	return left
 }
 
-// Earlier returns the processes that drove a run under a lower fence and did not unmark it. They
-// were killed, or are stopped.
-func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
+// Earlier returns the marks of processes that drove a run under a lower fence and did not unmark it.
+// They were killed, or are stopped.
+func (h *Home) Earlier(run swarm.RunID, fence int64) (earlier []Mark) {
 	for _, m := range h.Marks() {
 		if m.Run == run && m.fence < fence {
-			pids = append(pids, m.PID)
+			earlier = append(earlier, h.withFolder(m))
 		}
 	}
-	return pids
+	return earlier
+}
+
+// withFolder reads the folder of a mark.
+func (h *Home) withFolder(m Mark) Mark {
+	if f, err := openMark(h.in("live", m.name)); err == nil {
+		text, _ := io.ReadAll(io.LimitReader(f, 4096))
+		m.Folder = string(text)
+		_ = f.Close()
+	}
+	return m
 }
 
 // Unmark removes the mark of a process that is gone.
@@ -123,10 +139,15 @@ func (h *Home) Alive(m Mark) bool {
 	return held && err == nil
 }
 
+// openMark opens a file to read it or to lock it. It does not wait for the other end of a FIFO.
+func openMark(path string) (*os.File, error) {
+	return os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
 // tryLock takes the lock of a file without waiting. held reports that another process has it.
 // Without the file, lock is nil and held is false.
 func tryLock(path string, how int) (lock *os.File, held bool, err error) {
-	lock, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	lock, err = openMark(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil

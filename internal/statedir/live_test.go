@@ -2,20 +2,19 @@ package statedir
 
 import (
 	"os"
-	"slices"
 	"testing"
 )
 
 func TestAMarkIsItsOwnersAlone(t *testing.T) {
 	h := newHome(t)
-	first, err := h.MarkLive("r", 1, 7)
+	first, err := h.MarkLive("r", 1, 7, "/folder")
 	must(t, err)
-	second, err := h.MarkLive("r", 2, 7) // it has taken the run over from the first, which had stopped
+	second, err := h.MarkLive("r", 2, 7, "") // it has taken the run over from the first, which had stopped
 	must(t, err)
 	if left := h.Left(never); len(left) != 0 {
 		t.Errorf("marks of living processes are left: %v", left)
 	}
-	if before, none := h.Earlier("r", 2), h.Earlier("r", 1); !slices.Equal(before, []int{os.Getpid()}) || len(none) != 0 {
+	if before, none := h.Earlier("r", 2), h.Earlier("r", 1); len(before) != 1 || before[0].PID != os.Getpid() || before[0].Folder != "/folder" || len(none) != 0 {
 		t.Errorf("before the second drove it %v, before the first %v", before, none)
 	}
 	first()
@@ -30,7 +29,7 @@ func TestAMarkIsItsOwnersAlone(t *testing.T) {
 
 func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	h := newHome(t)
-	unmark, err := h.MarkLive("r", 1, 7)
+	unmark, err := h.MarkLive("r", 1, 7, "")
 	must(t, err)
 	name := h.Marks()[0].name
 	must(t, os.Link(h.in("live", name), h.in("live", name+unready)))
@@ -40,7 +39,7 @@ func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	if len(left) != 1 || left[0].Run != "r" || left[0].PID != os.Getpid() || h.DrivenBy("r", os.Getpid()) {
 		t.Fatalf("left is %v", left)
 	}
-	again, err := h.MarkLive("r", 2, 7) // by a process with the number of the killed one
+	again, err := h.MarkLive("r", 2, 7, "") // by a process with the number of the killed one
 	must(t, err)
 	if !h.DrivenBy("r", os.Getpid()) || h.DrivenBy("r", os.Getpid()+1) {
 		t.Error("who drives it is told by the number of another")
@@ -72,7 +71,7 @@ func never(Mark) bool { return false }
 // A killed process leaves its lock to a program that it was starting.
 func TestALockThatIsAboutToBeFreeIsWaitedFor(t *testing.T) {
 	h := newHome(t)
-	unmark, err := h.MarkLive("r", 1, 7)
+	unmark, err := h.MarkLive("r", 1, 7, "")
 	must(t, err)
 	name := h.Marks()[0].name
 	must(t, os.Link(h.in("live", name), h.in("live", name+unready)))
