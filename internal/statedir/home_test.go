@@ -1,11 +1,15 @@
 package statedir
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,6 +167,48 @@ func TestFind(t *testing.T) {
 	if !strings.Contains(err.Error(), "20260102-000000-abc") {
 		t.Errorf("the choices are not listed: %v", err)
 	}
+}
+
+// A run that cannot be opened is not one that is not there, and an older one is not taken for it.
+func TestFindWithoutFileDescriptors(t *testing.T) {
+	h := newHome(t)
+	run(t, h, swarm.RunSummary{ID: "1-old", Dir: "/a", Status: swarm.Completed})
+	run(t, h, swarm.RunSummary{ID: "2-new", Dir: "/a", Status: swarm.Completed})
+	h.Store = spentStore{h.Store}
+	for _, ref := range []string{"2-new", "2", "@last"} {
+		if s, err := h.Find(ref, "/a", false); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("%s: %+v, %v", ref, s, err)
+		}
+	}
+}
+
+// A spentStore lists runs when no file descriptor is left to read the newest of them.
+type spentStore struct{ swarm.Store }
+
+func (s spentStore) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
+	return func(yield func(swarm.RunEntry, error) bool) {
+		for entry, err := range s.Store.Runs(ctx, q) {
+			if entry.ID == "2-new" {
+				entry = swarm.RunEntry{RunSummary: swarm.RunSummary{ID: entry.ID}}
+			}
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s spentStore) Open(ctx context.Context, id swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
+	var limit, spent syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, err
+	}
+	spent.Max = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &spent); err != nil {
+		return nil, err
+	}
+	defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) }()
+	return s.Store.Open(ctx, id, access)
 }
 
 func TestListTellsWhatIsTrueNow(t *testing.T) {

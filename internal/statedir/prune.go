@@ -171,7 +171,7 @@ func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, drive
 		damage = swarm.Errorf(swarm.Storage, "%w", err).
 			WithHint("`swarm db recover %s` saves what is intact; `swarm prune --damaged` deletes damaged runs too", id)
 	}
-	s, driven = h.current(entry) // not saved: the times of the files show when the run was abandoned
+	s, driven, _ = h.current(entry) // not saved: the times of the files show when the run was abandoned
 	return s, fence, driven, damage
 }
 

@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"strings"
+	"syscall"
 
 	"swarm"
 )
@@ -21,19 +23,23 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 			WithHint("write an id as `swarm ls` shows it, its beginning, or @last")
 	}
 	var here, elsewhere []swarm.RunSummary
+	var unread error // why the folder of a run is not known
 	for entry, err := range h.candidates(ref, newest) {
 		if err != nil {
 			return swarm.RunSummary{}, err
 		}
 		s := entry.RunSummary
 		if !entry.Saved || anywhere || s.Dir == dir {
-			s = h.present(entry)
+			s, err = h.present(entry)
 		}
 		switch {
+		case err != nil && newest && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)):
+			return swarm.RunSummary{}, err // it may be the newest, and an older one must not be taken for it
 		case newest && !s.Begun():
 			continue
 		case !anywhere && !mayBeOf(s, dir):
 			elsewhere = append(elsewhere, s)
+			unread = cmp.Or(unread, err)
 			continue
 		}
 		here = append(here, s)
@@ -47,6 +53,8 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		return here[0], nil
 	case len(here) > 1:
 		return swarm.RunSummary{}, ambiguous(ref, here)
+	case unread != nil:
+		return swarm.RunSummary{}, unread
 	case len(elsewhere) > 0 && newest:
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "no run was started in this folder").
 			WithHint("use -g for the newest of all folders")

@@ -14,7 +14,8 @@ func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	if !ok {
 		return swarm.RunSummary{ID: run}
 	}
-	return h.present(entry)
+	s, _ := h.present(entry)
+	return s
 }
 
 // Exists reports whether the run exists.
@@ -44,64 +45,65 @@ func (h *Home) Driven(run swarm.RunID) bool {
 	return driven && err == nil
 }
 
-// present returns the current summary, and saves it if it had to be read from the log.
-func (h *Home) present(entry swarm.RunEntry) swarm.RunSummary {
-	s, driven := h.current(entry)
+// present returns the current summary, and saves it if it had to be read from the log. The error is
+// the one behind the summary's Problem.
+func (h *Home) present(entry swarm.RunEntry) (swarm.RunSummary, error) {
+	s, driven, err := h.current(entry)
 	if s != entry.RunSummary && !driven && s.Begun() && s.Problem == "" {
 		_ = h.Store.Save(context.Background(), s) // best effort: it saves reading the log next time
 	}
-	return s
+	return s, err
 }
 
 // current returns the current summary, and whether a process drives the run. A run that is saved as
 // running, but that no process drives, was interrupted, or it ended and crashed before saving that.
-func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool) {
+func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool, err error) {
 	s = entry.RunSummary
 	if entry.Saved && s.Status.Ended() {
-		return s, false
+		return s, false, nil
 	}
 	log, err := h.Store.Open(context.Background(), s.ID, swarm.ReadOnly)
 	if swarm.KindOf(err) == swarm.NotFound {
-		return swarm.RunSummary{ID: s.ID}, false
+		return swarm.RunSummary{ID: s.ID}, false, nil
 	}
 	if err == nil {
 		defer log.Close()
 		_, driven, err = log.Owner(context.Background())
 	}
 	if err != nil {
-		return withProblem(s, err), driven
+		return withProblem(s, err), driven, err
 	}
 	if entry.Saved && driven == (s.Status != swarm.Interrupted) {
-		return s, driven
+		return s, driven, nil
 	}
-	s = h.rebuild(log, s)
+	s, err = h.rebuild(log, s)
 	switch {
 	case driven && (s.Status == "" || s.Status == swarm.Interrupted):
 		s.Status = swarm.Running
 	case !driven && s.Begun() && s.Problem == "" && !s.Status.Ended():
 		s.Status = swarm.Interrupted
 	}
-	return s, driven
+	return s, driven, err
 }
 
 // rebuild makes the summary from the log. If the log cannot be read, the saved summary is returned
 // with the problem.
-func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) swarm.RunSummary {
+func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) (swarm.RunSummary, error) {
 	if h.Summarize == nil {
 		if saved.Status == "" {
 			saved.Status = swarm.Interrupted
 		}
-		return saved
+		return saved, nil
 	}
 	s, err := h.Summarize(log, saved.ID)
 	if err != nil {
-		return withProblem(saved, err)
+		return withProblem(saved, err), err
 	}
 	s.ID = saved.ID
 	if s.PID == 0 {
 		s.PID = saved.PID
 	}
-	return s
+	return s, nil
 }
 
 // List returns the summaries of all runs that were started in dir, or anywhere, newest first.
@@ -128,7 +130,7 @@ func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swa
 			if entry.Saved && !anywhere && entry.Dir != dir {
 				continue // skipped without opening its log
 			}
-			if s := h.present(entry); s.Begun() && (anywhere || mayBeOf(s, dir)) && !yield(s, nil) {
+			if s, _ := h.present(entry); s.Begun() && (anywhere || mayBeOf(s, dir)) && !yield(s, nil) {
 				return
 			}
 		}
