@@ -258,8 +258,11 @@ func (l *Log) sync() error {
 	l.owed.Store(false)
 	l.early = false
 	l.durable.Store(l.last)
-	if !l.readOnly {
-		l.writeLock.mark.raise(l.last)
+	if l.readOnly {
+		return nil
+	}
+	if err := l.writeLock.mark.raise(l.last); err != nil {
+		return l.breaks(err)
 	}
 	return nil
 }

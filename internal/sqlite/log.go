@@ -176,7 +176,7 @@ func open(path string) (*Log, error) {
 		err = l.writeLock.open(path + ".lock")
 	}
 	if err == nil {
-		seq, _ := unpackMark(l.writeLock.mark.word().Load())
+		seq, _ := l.writeLock.mark.read()
 		err = w.checkEnd(seq)
 	}
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,7 +22,8 @@ import (
 // The mark is written after the sync, and is not synced itself. After power loss it may be too low,
 // and it is never too high. It is written through a mapping of the file, which is one store to
 // memory: a system call that writes would change the file's time, for which the next sync would have
-// to wait.
+// to wait. If somebody cuts the file meanwhile, the memory behind the mapping is gone, and so is the
+// mark. Then the file is made whole again.
 
 const (
 	markAt   = 8  // the mark's place in the .lock file; commits ring with the first byte
@@ -43,45 +45,77 @@ func unpackMark(word uint64) (seq int64, ok bool) {
 
 // A mark is the mapping of a .lock file.
 type mark struct {
+	f      *os.File
 	mu     sync.Mutex // guards memory, which is nil when the log is closed
 	memory []byte
 }
 
 // open maps the file, which an older build may have made too short.
 func (m *mark) open(f *os.File) error {
-	st, err := f.Stat()
-	if err == nil && st.Size() < lockSize {
-		_, err = f.WriteAt([]byte{0}, lockSize-1)
-	}
+	m.f = f
+	err := m.lengthen()
 	if err == nil {
 		m.memory, err = syscall.Mmap(int(f.Fd()), 0, lockSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	}
 	return err
 }
 
-func (m *mark) word() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&m.memory[markAt])) }
+// lengthen gives the file its full length.
+func (m *mark) lengthen() error {
+	st, err := m.f.Stat()
+	if err == nil && st.Size() < lockSize {
+		_, err = m.f.WriteAt([]byte{0}, lockSize-1)
+	}
+	return err
+}
+
+// use calls do with the word of the mark, unless the log is closed. Access to a mapping whose file
+// was cut is a fault, which would end the program.
+func (m *mark) use(do func(word *atomic.Uint64)) (err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.memory == nil {
+		return nil
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault, ok := recover().(error); ok {
+			err = fault
+		}
+	}()
+	do((*atomic.Uint64)(unsafe.Pointer(&m.memory[markAt])))
+	return nil
+}
+
+// read returns the mark, and 0 for one that is gone.
+func (m *mark) read() (seq int64, ok bool) {
+	err := m.use(func(word *atomic.Uint64) { seq, ok = unpackMark(word.Load()) })
+	return seq, ok && err == nil
+}
 
 // raise notes that everything up to an event is durable. Other processes do the same at the same
 // time.
-func (m *mark) raise(seq int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for m.memory != nil {
-		old := m.word().Load()
-		if was, ok := unpackMark(old); ok && was >= seq || m.word().CompareAndSwap(old, packMark(seq)) {
-			return
+func (m *mark) raise(seq int64) error {
+	store := func(word *atomic.Uint64) {
+		for {
+			old := word.Load()
+			if was, ok := unpackMark(old); ok && was >= seq || word.CompareAndSwap(old, packMark(seq)) {
+				return
+			}
 		}
 	}
+	if m.use(store) == nil {
+		return nil
+	}
+	if err := m.lengthen(); err != nil {
+		return err
+	}
+	return m.use(store)
 }
 
 // covers reports whether no process has acknowledged an event after this one.
 func (m *mark) covers(seq int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.memory == nil {
-		return false
-	}
-	acknowledged, ok := unpackMark(m.word().Load())
+	acknowledged, ok := m.read()
 	return ok && acknowledged <= seq
 }
 

@@ -241,7 +241,9 @@ func (r *recovery) write(name string) (err error) {
 		err = l.wal.Sync()
 	}
 	if err == nil {
-		l.writeLock.mark.raise(r.done.Events)
+		err = l.writeLock.mark.raise(r.done.Events)
+	}
+	if err == nil {
 		err = l.Close()
 	}
 	return err
