@@ -132,6 +132,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/sandbox": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/hostrule", "which hosts a program in a sandbox reaches"},
+		{"swarm/internal/process", "ends what a program has started, where it has no namespace of processes"},
 	}},
 	"swarm/internal/recording": {3, []use{
 		{"swarm", nouns},

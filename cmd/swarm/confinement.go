@@ -24,6 +24,9 @@ func (a *app) printConfinement(p *swarm.Plan) {
 		}
 		if s.Sandbox != nil {
 			words = "is confined by the operating system; " + networkOf(s.Sandbox)
+			if sandbox.IsLandlock() {
+				words = "is confined by Landlock, which holds less than bubblewrap; " + networkOf(s.Sandbox)
+			}
 		}
 		if words != "" {
 			fmt.Fprintf(a.stderr, "note: %s %s\n", s.Name, words)
@@ -42,7 +45,7 @@ func networkOf(s *swarm.Sandbox) string {
 	return "it reaches no host"
 }
 
-// examineSandbox checks whether `sandbox: os` works, by starting /bin/true in one.
+// examineSandbox checks whether `sandbox: os` works here, and by what.
 func examineSandbox(b *compose.Bundle) finding {
 	needed := slices.ContainsFunc(b.Plan.Providers, func(s swarm.ProviderSpec) bool { return s.Sandbox != nil })
 	found, err := sandbox.Describe()

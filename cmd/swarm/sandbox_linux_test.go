@@ -29,7 +29,7 @@ type camp struct {
 	home    string
 	work    string
 	summit  summit
-	visited [4]atomic.Int64 // by server: what reached it
+	visited [5]atomic.Int64 // by server: what reached it
 }
 
 const mark = "canary8d1c"
@@ -46,6 +46,32 @@ func pathWithBwrap(t *testing.T, path string) string {
 	return filepath.Dir(npmtest.Bubblewrap(t)) + string(filepath.ListSeparator) + path
 }
 
+// TestLandlockScripts runs scripts in which agents are confined without bubblewrap.
+func TestLandlockScripts(t *testing.T) {
+	needLandlock(t)
+	broken := t.TempDir()
+	if err := breakBwrap(broken); err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, "landlock", broken+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+// needLandlock skips the test where the kernel's Landlock does not suffice.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it starts sandboxes, and -short does not")
+	}
+	if v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); errno != 0 || v < 6 {
+		t.Skip("skipped: the kernel has no Landlock, or an old one")
+	}
+}
+
+// breakBwrap puts a bubblewrap that does not work into a folder, which hides one that does.
+func breakBwrap(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\necho no namespaces here >&2\nexit 1\n"), 0o755)
+}
+
 // otherUser is a user without rights.
 const otherUser = 65534
 
@@ -57,6 +83,18 @@ func users() map[string]int {
 	return map[string]int{"root": 0, "nobody": otherUser}
 }
 
+// eachSandbox runs a test with bubblewrap and with Landlock, as each user. bwrap is "" for Landlock.
+func eachSandbox(t *testing.T, test func(t *testing.T, uid int, bwrap string)) {
+	for name, uid := range users() {
+		t.Run("bubblewrap/"+name, func(t *testing.T) { test(t, uid, npmtest.Bubblewrap(t)) })
+		t.Run("landlock/"+name, func(t *testing.T) {
+			needLandlock(t)
+			test(t, uid, "")
+		})
+	}
+}
+
+// newCamp makes a camp in which bubblewrap is bwrap; "" = none works.
 func newCamp(t *testing.T, uid int, bwrap string) *camp {
 	t.Helper()
 	// Not below /tmp: what lies there is hidden for another reason.
@@ -71,7 +109,7 @@ func newCamp(t *testing.T, uid int, bwrap string) *camp {
 	c := &camp{T: t, uid: uid, dir: dir, home: dir + "/home", work: dir + "/home/work"}
 	for path, text := range map[string]string{
 		"home/.ssh/id": mark, "home/.aws/credentials": mark, "home/.netrc": mark, "home/.claude/x": mark, "home/plans/x": mark,
-		"home/.profile": "", "home/work/notes": "",
+		"home/.profile": "", "home/work/notes": "", "home/work/.git/hooks/pre-commit": "", "home/work/.git/config": "",
 	} {
 		path = filepath.Join(dir, path)
 		c.must(os.MkdirAll(filepath.Dir(path), 0o755))
@@ -80,8 +118,13 @@ func newCamp(t *testing.T, uid int, bwrap string) *camp {
 	c.must(os.Mkdir(dir+"/bin", 0o755))
 	self, err := os.Executable()
 	c.must(err)
-	for name, from := range map[string]string{"swarm": self, "climber": self, "bwrap": bwrap} {
+	for name, from := range map[string]string{"swarm": self, "climber": self} {
 		c.must(copyProgram(from, filepath.Join(dir, "bin", name)))
+	}
+	if bwrap == "" {
+		c.must(breakBwrap(dir + "/bin"))
+	} else {
+		c.must(copyProgram(bwrap, dir+"/bin/bwrap"))
 	}
 	c.must(os.Chmod(dir, 0o755))
 	c.must(filepath.Walk(c.home, func(path string, _ os.FileInfo, err error) error {
@@ -187,6 +230,18 @@ func (c *camp) open() {
 			_, _ = udp.WriteTo([]byte("ok\n"), from)
 		}
 	}()
+	datagram, err := net.ListenPacket("unixgram", c.home+"/log.sock")
+	c.must(err)
+	c.must(os.Chmod(c.home+"/log.sock", 0o777))
+	c.Cleanup(func() { _ = datagram.Close() })
+	go func() {
+		for buf := make([]byte, 100); ; {
+			if _, _, err := datagram.ReadFrom(buf); err != nil {
+				return
+			}
+			c.visited[4].Add(1)
+		}
+	}()
 	victim := c.command("sh", "-c", "echo up; exec sleep 1000 # "+mark)
 	victim.Args[2] = "echo up; read end # " + mark
 	hold, err := victim.StdinPipe()
@@ -203,7 +258,7 @@ func (c *camp) open() {
 	c.summit = summit{
 		Home: c.home, State: c.home + "/state", Victim: victim.Process.Pid, Port: tcp.Addr().(*net.TCPAddr).Port,
 		UDP: udp.LocalAddr().(*net.UDPAddr).Port, Listed: listed.Addr().(*net.TCPAddr).Port,
-		Socket: c.home + "/docker.sock", Abstract: fmt.Sprintf("@swarm-test-%d-%d", os.Getpid(), c.uid), Shared: shared,
+		Socket: c.home + "/docker.sock", Datagram: c.home + "/log.sock", Abstract: fmt.Sprintf("@swarm-test-%d-%d", os.Getpid(), c.uid), Shared: shared,
 		Mark: mark,
 	}
 	path, abstract := listen("unix", c.summit.Socket), listen("unix", c.summit.Abstract)
@@ -239,6 +294,7 @@ func (c *camp) up(sandbox string) (out, works, broken []string) {
 		"agents:\n  climber: {provider: p}\n  other: {provider: q}\nedges: [climber -> other]\n" +
 		"tasks:\n  climb: {agent: climber, prompt-string: Get out.}\n  rest: {agent: other, prompt-string: Rest., depends_on: climb}\n"
 	c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
+	c.must(os.Chown(c.work+"/c.yaml", c.uid, -1))
 	cmd := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml", "--json")
 	var said, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &stderr
@@ -274,7 +330,8 @@ func (c *camp) traces() (left []string) {
 		left = append(left, ".profile")
 		c.must(os.WriteFile(c.home+"/.profile", nil, 0o644))
 	}
-	for i, name := range []string{"tcp", "udp", "unix", "abstract"} {
+	c.must(os.Chmod(c.home+"/.profile", 0o644))
+	for i, name := range []string{"tcp", "udp", "unix", "abstract", "datagram"} {
 		if c.visited[i].Swap(0) > 0 {
 			left = append(left, name)
 		}
@@ -283,81 +340,80 @@ func (c *camp) traces() (left []string) {
 }
 
 func TestNobodyClimbsOutOfASandbox(t *testing.T) {
-	bwrap := npmtest.Bubblewrap(t)
-	for name, uid := range users() {
-		t.Run(name, func(t *testing.T) {
-			c := newCamp(t, uid, bwrap)
-			c.open()
-			if uid != 0 { // as root the climber must never be free, whatever it tries
-				t.Run("without a sandbox", func(t *testing.T) {
-					out, _, _ := c.up("")
-					for _, w := range ways {
-						if w.control && !slices.Contains(out, w.name) && !strings.HasPrefix(w.name, "leave") {
-							t.Errorf("the climber does not get out by: %s", w.name)
-						}
+	eachSandbox(t, func(t *testing.T, uid int, bwrap string) {
+		c := newCamp(t, uid, bwrap)
+		c.open()
+		if uid != 0 { // as root the climber must never be free, whatever it tries
+			t.Run("without a sandbox", func(t *testing.T) {
+				out, _, _ := c.up("")
+				for _, w := range ways {
+					if w.control && !slices.Contains(out, w.name) && !strings.HasPrefix(w.name, "leave") {
+						t.Errorf("the climber does not get out by: %s", w.name)
 					}
-					if left := c.traces(); len(left) < 8 {
-						t.Errorf("outside there is only %v", left)
-					}
-				})
+				}
+				if left := c.traces(); len(left) < 9 {
+					t.Errorf("outside there is only %v", left)
+				}
+			})
+		}
+		const hide = "hide: [~/plans]"
+		for _, s := range []struct {
+			network      string
+			left, closed []string
+		}{
+			{network: "none", closed: []string{"reach a listed server", "reach a server by a proxy"}},
+			{network: fmt.Sprintf(`["127.0.0.1:%d"]`, c.summit.Listed)},
+			{network: "all", left: []string{"tcp", "udp"}, closed: []string{"reach a server by a proxy"}},
+		} {
+			if bwrap == "" && s.network != "all" {
+				continue // refused: see the script landlock
 			}
-			const hide = "hide: [~/plans]"
-			for _, s := range []struct {
-				network      string
-				left, closed []string
-			}{
-				{network: "none", closed: []string{"reach a listed server", "reach a server by a proxy"}},
-				{network: fmt.Sprintf(`["127.0.0.1:%d"]`, c.summit.Listed)},
-				{network: "all", left: []string{"tcp", "udp"}, closed: []string{"reach a server by a proxy"}},
-			} {
-				t.Run("network "+s.network, func(t *testing.T) {
-					out, works, broken := c.up("    sandbox: {kind: os, " + hide + ", network: " + s.network + "}\n")
-					for _, name := range out {
-						i := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
-						if !(s.network == "all" && ways[i].online) {
-							t.Errorf("the climber gets out: %s", name)
-						}
+			t.Run("network "+s.network, func(t *testing.T) {
+				out, works, broken := c.up("    sandbox: {kind: os, " + hide + ", network: " + s.network + "}\n")
+				for _, w := range ways {
+					open := w.open == online && s.network == "all" || w.open == landlock && bwrap == ""
+					if is := slices.Contains(out, w.name); is && !open {
+						t.Errorf("the climber gets out: %s", w.name)
+					} else if !is && open && w.control {
+						t.Errorf("docs say that it is left open, and it is not: %s", w.name)
 					}
-					if left := c.traces(); !slices.Equal(left, s.left) {
-						t.Errorf("outside there is %v", left)
-					}
-					broken = slices.DeleteFunc(broken, func(what string) bool {
-						return slices.ContainsFunc(s.closed, func(name string) bool { return strings.HasPrefix(what, name) })
-					})
-					if len(broken) > 0 || len(works)+len(s.closed) != 6 {
-						t.Errorf("inside, %q do not work, and %q do", broken, works)
-					}
+				}
+				if left := c.traces(); !slices.Equal(left, s.left) {
+					t.Errorf("outside there is %v", left)
+				}
+				broken = slices.DeleteFunc(broken, func(what string) bool {
+					return slices.ContainsFunc(s.closed, func(name string) bool { return strings.HasPrefix(what, name) })
 				})
-			}
-		})
-	}
+				if len(broken) > 0 || len(works)+len(s.closed) != 6 {
+					t.Errorf("inside, %q do not work, and %q do", broken, works)
+				}
+			})
+		}
+	})
 }
 
 // A program in a sandbox ends with the driver, also when the driver is killed, and takes everything
 // with it that it has started.
 func TestASandboxEndsWithItsDriver(t *testing.T) {
-	bwrap := npmtest.Bubblewrap(t)
-	for name, uid := range users() {
-		t.Run(name, func(t *testing.T) {
-			c := newCamp(t, uid, bwrap)
-			fifo := c.work + "/alive"
-			c.must(unix.Mkfifo(fifo, 0o600))
-			c.must(os.Chown(fifo, uid, -1))
-			file := "providers:\n  p: {kind: command, sandbox: os, command: [sh, -c, \"exec > alive; echo up; setsid sleep 1000 & sleep 1000\"]}\n" +
-				"tasks:\n  t: {prompt-string: Wait.}\n"
-			c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
-			driver := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml")
-			c.must(driver.Start())
-			alive, err := os.Open(fifo) // when the program has opened it too
-			c.must(err)
-			defer alive.Close()
-			_, err = alive.Read(make([]byte, 3))
-			c.must(err)
-			c.must(driver.Process.Kill())
-			_ = driver.Wait()
-			if _, err := io.ReadAll(alive); err != nil { // it ends when no process holds the other end
-				t.Error(err)
-			}
-		})
-	}
+	eachSandbox(t, func(t *testing.T, uid int, bwrap string) {
+		c := newCamp(t, uid, bwrap)
+		fifo := c.work + "/alive"
+		c.must(unix.Mkfifo(fifo, 0o600))
+		c.must(os.Chown(fifo, uid, -1))
+		file := "providers:\n  p: {kind: command, sandbox: os, command: [sh, -c, \"exec > alive; echo up; setsid sleep 1000 & sleep 1000\"]}\n" +
+			"tasks:\n  t: {prompt-string: Wait.}\n"
+		c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
+		driver := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml")
+		c.must(driver.Start())
+		alive, err := os.Open(fifo) // when the program has opened it too
+		c.must(err)
+		defer alive.Close()
+		_, err = alive.Read(make([]byte, 3))
+		c.must(err)
+		c.must(driver.Process.Kill())
+		_ = driver.Wait()
+		if _, err := io.ReadAll(alive); err != nil { // it ends when no process holds the other end
+			t.Error(err)
+		}
+	})
 }

@@ -298,6 +298,9 @@ var all = []mutant{
 	{"a sandbox hides the secrets in the home folder", "internal/sandbox/mounts.go",
 		`add(hidden, inHome(secrets)...)`, ``,
 		"internal/sandbox", "^TestArguments$", slow}, // compares arguments, and starts nothing
+	{"Landlock allows no folder with something hidden in it", "internal/sandbox/grants.go",
+		`return isBelow(hide, path)`, `return false`,
+		"internal/sandbox", "^TestGrants$", quick},
 	{"a sandbox hides the state folder", "internal/sandbox/sandbox.go",
 		`Hide:     slices.Concat(b.opt.Hidden, absolute(`, `Hide:     slices.Concat(absolute(`,
 		"cmd/swarm", "^TestNobodyClimbsOutOfASandbox$", slow},

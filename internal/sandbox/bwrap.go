@@ -1,6 +1,9 @@
 package sandbox
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Descriptors of bubblewrap. Those from firstEmpty on are empty files, one for each hidden file.
 const (
@@ -10,21 +13,15 @@ const (
 
 // namespaces are the arguments that separate the program from the machine. They need no knowledge of
 // the policy, so they are also those of the check.
-func namespaces(nested bool) []string {
-	args := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-		"--cap-drop", "ALL", "--die-with-parent",
-	}
-	if !nested {
-		args = append(args, "--disable-userns") // most ways to break out of a kernel begin with one
-	}
-	return args
+var namespaces = []string{
+	"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+	"--cap-drop", "ALL", "--die-with-parent",
 }
 
 // bwrapArguments returns the arguments of bubblewrap before the program's own, and how many empty
 // files they take.
 func (p *policy) bwrapArguments(m machine) (args []string, empty int) {
-	args = namespaces(p.Nested)
+	args = slices.Clone(namespaces)
 	if !p.Online {
 		args = append(args, "--unshare-net")
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func runInside(text, path string, argv []string) int {
 		return complain("the sandbox has no way to its network: %v", err)
 	}
 	env := in.environ(os.Environ(), proxy)
-	if err := dropRights(); err != nil {
+	if err := in.dropRights(); err != nil {
 		return complain("the sandbox could not be closed: %v", err)
 	}
 	// A descriptor that was inherited from far above may lead anywhere.
@@ -143,8 +144,8 @@ func (in inside) environ(env []string, proxy string) []string {
 			"http_proxy=http://"+proxy, "https_proxy=http://"+proxy,
 			"NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1")
 	}
-	if in.Temp {
-		drop, added = append(drop, "TMPDIR"), append(added, "TMPDIR=/tmp")
+	if in.Temp != "" {
+		drop, added = append(drop, "TMPDIR"), append(added, "TMPDIR="+in.Temp)
 	}
 	caches := false
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
@@ -153,15 +154,36 @@ func (in inside) environ(env []string, proxy string) []string {
 		return slices.Contains(drop, strings.ToUpper(name))
 	})
 	if !caches { // ~/.cache is read-only: what compilers keep there, others run
-		added = append(added, "XDG_CACHE_HOME=/tmp/.cache")
+		added = append(added, "XDG_CACHE_HOME="+cmp.Or(in.Temp, "/tmp")+"/.cache")
 	}
 	return append(env, added...)
 }
 
-// dropRights gives up what bubblewrap leaves to a program.
-func dropRights() error {
-	if err := hideAbstractSockets(); err != nil {
+// dropRights gives up what bubblewrap leaves to a program, or everything that Landlock can hold.
+func (in inside) dropRights() error {
+	if in.Landlock == nil {
+		if err := hideAbstractSockets(); err != nil {
+			return err
+		}
+		return filterCalls(false)
+	}
+	if err := in.Landlock.confineByLandlock(thisMachine(os.Getenv("HOME"))); err != nil {
 		return err
 	}
-	return filterCalls()
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	// It ends with the outer stage, as a program in bubblewrap does.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	return filterCalls(true)
+}
+
+// dropCapabilities gives up the capabilities of root. No program that it starts has them again,
+// because no new privileges are allowed.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
 }

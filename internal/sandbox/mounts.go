@@ -33,6 +33,7 @@ type machine struct {
 	home    string
 	sockets []string                                      // Unix sockets with a path
 	look    func(path string) (real string, dir, ok bool) // real has no links
+	list    func(dir string) []string                     // paths in a folder
 }
 
 // temporary are the folders in which each sandbox has its own files. /run has the sockets of the

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,12 +64,18 @@ const maxTries = 3
 
 // runOutside builds the sandbox, runs the program in it and returns its exit code.
 func (p *policy) runOutside(path string, argv []string) int {
-	go endWithParent()
+	go p.endWithParent()
 	// The program gets the signals of its process group itself. Bubblewrap inherits this, so it does
 	// not end before the program has ended.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if p.Bwrap == "" {
+		if err := p.prepareLandlock(); err != nil {
+			return complain("the sandbox could not be started: %v", err)
+		}
+		defer p.cleanLandlock()
+	}
 	for range maxTries {
-		code, started, err := p.runBwrap(path, argv)
+		code, started, err := p.runOnce(path, argv)
 		if err != nil {
 			return complain("the sandbox could not be started: %v", err)
 		}
@@ -76,11 +83,11 @@ func (p *policy) runOutside(path string, argv []string) int {
 			return code
 		}
 	}
-	return complain("bubblewrap could not build the sandbox")
+	return complain("the sandbox could not be built")
 }
 
 // endWithParent ends this process, and so the sandbox, when the driver is gone.
-func endWithParent() {
+func (p *policy) endWithParent() {
 	fd, err := unix.PidfdOpen(os.Getppid(), 0)
 	if err != nil {
 		return
@@ -88,6 +95,9 @@ func endWithParent() {
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		if n > 0 {
+			if p.Bwrap == "" {
+				p.cleanLandlock()
+			}
 			os.Exit(128 + int(syscall.SIGKILL))
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
@@ -101,14 +111,26 @@ type inside struct {
 	Doors []string `json:"doors,omitempty"` // addresses to listen on
 	Proxy bool     `json:"proxy,omitempty"` // listen for a proxy too
 	Alone bool     `json:"alone,omitempty"` // there is no network: proxies of the machine are not reached
-	Temp  bool     `json:"temp,omitempty"`  // TMPDIR is not writable
+	Temp  string   `json:"temp,omitempty"`  // becomes TMPDIR; "" = TMPDIR is writable
+	// Landlock is what the stage has to confine itself to; nil = bubblewrap has.
+	Landlock *policy `json:"landlock,omitempty"`
 }
 
-// runBwrap runs bubblewrap once. started says whether the inner stage was reached.
-func (p *policy) runBwrap(path string, argv []string) (code int, started bool, err error) {
+// runOnce starts the inner stage once, and waits for its end. started says whether it was reached.
+func (p *policy) runOnce(path string, argv []string) (code int, started bool, err error) {
 	m := thisMachine(os.Getenv("HOME"))
-	args, empty := p.bwrapArguments(m)
-	in := inside{Alone: !p.Online, Temp: !p.mayWriteTemp(m)}
+	in := inside{Alone: !p.Online}
+	var line []string
+	var empty int
+	if p.Bwrap == "" {
+		in.Landlock, in.Temp = p, p.Temp
+	} else {
+		line, empty = p.bwrapArguments(m)
+		line = append(slices.Insert(line, 0, p.Bwrap), "--")
+		if !p.mayWriteTemp(m) {
+			in.Temp = "/tmp"
+		}
+	}
 	if !p.Online {
 		in.Doors, in.Proxy = p.doors(os.Getenv("SWARM_URL")), len(p.Hosts) > 0
 	}
@@ -131,7 +153,8 @@ func (p *policy) runBwrap(path string, argv []string) (code int, started bool, e
 		return 0, false, err
 	}
 	defer null.Close()
-	cmd := exec.Command(p.Bwrap, append(append(args, "--", p.Self, innerCommand, string(told), path), argv...)...)
+	line = slices.Concat(line, []string{p.Self, innerCommand, string(told), path}, argv)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	for range empty {
@@ -204,14 +227,22 @@ func (p *policy) mayWriteTemp(m machine) bool {
 
 // thisMachine looks at the real file system.
 func thisMachine(home string) machine {
-	return machine{home: home, sockets: unixSockets(), look: func(path string) (string, bool, bool) {
+	look := func(path string) (string, bool, bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return "", false, false
 		}
 		info, err := os.Stat(real)
 		return real, err == nil && info.IsDir(), err == nil
-	}}
+	}
+	list := func(dir string) (paths []string) {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+		return paths
+	}
+	return machine{home, unixSockets(), look, list}
 }
 
 // unixSockets returns the paths of the sockets that processes of this network namespace listen on.
@@ -240,21 +271,24 @@ var machineSupport = sync.OnceValue(func() support {
 	why := "bubblewrap (bwrap) is not installed"
 	path, err := exec.LookPath("bwrap")
 	if err == nil {
-		for _, nested := range []bool{false, true} { // older versions cannot forbid user namespaces
-			if err = tryBwrap(path, nested); err == nil {
-				return support{bwrap: path, nested: nested}
-			}
+		if err = tryBwrap(path); err == nil {
+			return support{bwrap: path}
 		}
 		why = fmt.Sprintf("bubblewrap (%s) does not work here: %v", path, err)
 	}
-	return support{err: swarm.Errorf(swarm.NotFound, "`sandbox: os` cannot be had on this machine: %s", why).
-		WithHint("%s; in a container, allow user namespaces", installBwrap)}
+	version := landlockVersion()
+	if version >= landlockScopes {
+		return support{without: why}
+	}
+	return support{err: swarm.Errorf(swarm.NotFound, "`sandbox: os` cannot be had on this machine: %s, and the kernel's Landlock is %s",
+		why, landlockName(version)).
+		WithHint("%s; in a container, allow user namespaces; Landlock needs Linux 6.12", installBwrap)}
 })
 
-func tryBwrap(path string, nested bool) error {
+func tryBwrap(path string) error {
 	ctx, stop := context.WithTimeout(context.Background(), checkTime)
 	defer stop()
-	args := append(namespaces(nested), "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+	args := append(slices.Clone(namespaces), "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 		"--remount-ro", "/proc", "--tmpfs", "/tmp", "--", "/bin/true")
 	said, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
 	if text := strings.TrimSpace(string(said)); err != nil && text != "" {

@@ -6,16 +6,19 @@
 //
 // The wrapped line has two stages, each a start of our own program:
 //
-//   - [Main] runs outside, as the root of the job. It starts bubblewrap, admits connections to the
-//     hosts of the network list, and ends when the program or the driver ends.
+//   - [Main] runs outside, as the root of the job. It starts the inner stage, in bubblewrap if that
+//     works on this machine. It admits connections to the hosts of the network list, and ends when
+//     the program or the driver ends.
 //   - The inner stage runs inside. It opens the listeners of the relay, hands them to the outer
-//     stage, gives up what is left of its rights, and becomes the program by exec.
+//     stage, gives up what is left of its rights, and becomes the program by exec. Without
+//     bubblewrap it confines itself by Landlock first.
 //
 // The outer stage accepts the connections of the program itself: a socket belongs to the network
 // namespace in which it was made, whichever process holds it. So no byte needs a copy inside, and
 // every connection to the driver comes from a process of the job.
 //
-// A sandbox that was asked for and cannot be had is an error, never a weaker sandbox.
+// Landlock has no namespaces, so it holds less: docs/providers.md says what. A network that it cannot
+// hold is an error, and so is a machine that has neither.
 package sandbox
 
 import (
@@ -71,9 +74,8 @@ type Workspace struct {
 // A policy is what one program may do. It stands in the arguments of the wrapped line, so it holds
 // no secret.
 type policy struct {
-	Bwrap  string   `json:"bwrap"`            // the program bubblewrap
-	Nested bool     `json:"nested,omitempty"` // it cannot forbid further user namespaces
-	Self   string   `json:"self"`             // our own program
+	Bwrap  string   `json:"bwrap,omitempty"` // the program bubblewrap; "" = Landlock
+	Self   string   `json:"self"`            // our own program
 	Dir    string   `json:"dir"`
 	Write  []string `json:"write,omitempty"`  // the workspace
 	Login  []string `json:"login,omitempty"`  // in the home folder
@@ -86,6 +88,8 @@ type policy struct {
 	MayRead  []string `json:"may_read,omitempty"`
 	Online   bool     `json:"online,omitempty"`
 	Hosts    []string `json:"hosts,omitempty"`
+	// Of the outer stage:
+	Temp string `json:"temp,omitempty"` // the folder of temporary files, if Landlock confines
 }
 
 // Wrap returns the command line that runs a program in the sandbox.
@@ -94,8 +98,8 @@ func (b *Box) Wrap(path string, argv []string, w Workspace) (string, []string, e
 		return path, argv, nil
 	}
 	how := machineSupport()
-	if how.err != nil {
-		return "", nil, how.err
+	if err := how.holds(b.spec); err != nil {
+		return "", nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -113,7 +117,6 @@ func (b *Box) Wrap(path string, argv []string, w Workspace) (string, []string, e
 	home := os.Getenv("HOME")
 	p := policy{
 		Bwrap:    how.bwrap,
-		Nested:   how.nested,
 		Self:     self,
 		Dir:      w.Dir,
 		Write:    slices.DeleteFunc(slices.Clone(w.Write), func(path string) bool { return path == "" }),
@@ -139,7 +142,7 @@ func (b *Box) Check() error {
 	if b == nil {
 		return nil
 	}
-	if err := machineSupport().err; err != nil {
+	if err := machineSupport().holds(b.spec); err != nil {
 		return err
 	}
 	for _, path := range absolute(slices.Concat(b.spec.Write, b.spec.Read), os.Getenv("HOME"), b.opt.Dir) {
@@ -153,9 +156,18 @@ func (b *Box) Check() error {
 
 // A support is what a machine offers.
 type support struct {
-	bwrap  string // the program bubblewrap, which works
-	nested bool   // it cannot forbid further user namespaces
-	err    error  // why there is no sandbox
+	bwrap   string // the program bubblewrap, which works; "" = Landlock
+	without string // why bubblewrap does not
+	err     error  // why there is no sandbox
+}
+
+// holds returns why the machine cannot hold a program to spec.
+func (s support) holds(spec swarm.Sandbox) error {
+	if s.err == nil && s.bwrap == "" && spec.Network != swarm.NetworkAll {
+		return swarm.Errorf(swarm.NotFound, "`network` of a sandbox cannot be held on this machine: %s, and Landlock knows ports but no hosts", s.without).
+			WithHint("%s; or write network: all, with which Landlock confines the rest", installBwrap)
+	}
+	return s.err
 }
 
 const installBwrap = "install bubblewrap: apt install bubblewrap, dnf install bubblewrap or apk add bubblewrap"
@@ -163,7 +175,16 @@ const installBwrap = "install bubblewrap: apt install bubblewrap, dnf install bu
 // Describe says what kind of sandbox works on this machine, or why none does.
 func Describe() (string, error) {
 	how := machineSupport()
+	if how.bwrap == "" {
+		return "Landlock, which holds less than bubblewrap and no list of hosts: " + how.without, how.err
+	}
 	return "bubblewrap (" + how.bwrap + ")", how.err
+}
+
+// IsLandlock reports whether this machine confines by Landlock.
+func IsLandlock() bool {
+	how := machineSupport()
+	return how.err == nil && how.bwrap == ""
 }
 
 // absolute makes paths of a compose file absolute. ~/ is the home folder.

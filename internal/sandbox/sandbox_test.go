@@ -23,14 +23,24 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // made is a machine of which the test says what exists. A path that ends with a slash is a folder.
 func made(links map[string]string, sockets []string, paths ...string) machine {
-	return machine{home: "/home/u", sockets: sockets, look: func(path string) (string, bool, bool) {
+	list := func(dir string) (in []string) {
+		for _, path := range paths {
+			if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok && rest != "" {
+				name, _, _ := strings.Cut(rest, "/")
+				in = append(in, filepath.Join(dir, name))
+			}
+		}
+		slices.Sort(in)
+		return slices.Compact(in)
+	}
+	return machine{home: "/home/u", sockets: sockets, list: list, look: func(path string) (string, bool, bool) {
 		for from, to := range links {
 			if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '/') {
 				path = to + rest
 			}
 		}
 		switch {
-		case slices.Contains(paths, path+"/"):
+		case slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, strings.TrimSuffix(path, "/")+"/") }):
 			return path, true, true
 		case slices.Contains(paths, path), slices.Contains(sockets, path):
 			return path, false, true
@@ -54,7 +64,7 @@ func TestArguments(t *testing.T) {
 		machine machine
 	}{
 		"plain":  {func(*policy) {}, made(nil, nil, plain...)},
-		"online": {func(p *policy) { p.Online, p.Nested = true, true }, made(nil, nil, plain...)},
+		"online": {func(p *policy) { p.Online = true }, made(nil, nil, plain...)},
 		// A coding agent sees its own login, and may not change what a person's own program obeys.
 		"login": {func(p *policy) { p.Login, p.Obeyed = []string{".claude"}, []string{".claude/settings.json"} }, made(nil, nil, plain...)},
 		// What the file names wins over what is hidden, but not over something more specific.
@@ -95,6 +105,47 @@ func TestArguments(t *testing.T) {
 				t.Errorf("%v; got\n%s\nwant\n%s", err, got, want)
 			}
 		})
+	}
+}
+
+func TestGrants(t *testing.T) {
+	p := policy{
+		Self: "/usr/bin/swarm", Dir: "/home/u/work", Write: []string{"/home/u/work"}, Temp: "/tmp/t",
+		Hide: []string{"/home/u/.swarm", "/home/u/work/plans"}, Needed: []string{"/usr/bin/swarm", "/tmp/agent"},
+		Login: []string{".claude"},
+	}
+	m := made(map[string]string{"/bin": "/usr/bin"}, []string{"/usr/db.sock"}, append(plain,
+		"/home/u/work/plans/", "/home/u/work/src/", "/home/u/notes", "/home/v/", "/tmp/t/", "/tmp/agent", "/tmp/others",
+		"/dev/null", "/dev/zero", "/dev/tty", "/dev/vda", "/bin/")...)
+	var got []string
+	for _, g := range p.grants(m) {
+		sign := "r "
+		if g.write {
+			sign = "w "
+		}
+		got = append(got, sign+g.path)
+	}
+	// Neither / nor the home folder nor the workspace is allowed as a whole, because of what is hidden.
+	want := []string{
+		"w /dev/null", "w /dev/zero", "w /home/u/.claude", "w /home/u/work/.git", "w /home/u/work/c.yaml", "r /home/u/work/.git/config",
+		"w /home/u/work/src", "r /home/u/notes", "r /home/v", "r /tmp/agent", "w /tmp/t", "r /usr",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestWhatLandlockCannotHold(t *testing.T) {
+	how := support{without: "bubblewrap is not here"}
+	for network, ok := range map[string]bool{swarm.NetworkAll: true, swarm.NetworkNone: false, swarm.NetworkHosts: false} {
+		if err := how.holds(swarm.Sandbox{Network: network}); (err == nil) != ok {
+			t.Errorf("%s: %v", network, err)
+		}
+		if err := (support{bwrap: "bwrap"}).holds(swarm.Sandbox{Network: network}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
