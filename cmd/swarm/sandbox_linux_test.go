@@ -39,7 +39,12 @@ func TestSandboxScripts(t *testing.T) { runScripts(t, "sandbox", pathWithBwrap(t
 
 // TestRealSandboxScripts runs scripts in which a real coding agent is confined, where it is installed.
 func TestRealSandboxScripts(t *testing.T) {
-	runScripts(t, "real-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Claude, "claude")))
+	runScripts(t, "real-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Claude, "claude", npmtest.Codex, "codex")))
+}
+
+// TestRealMoreSandboxScripts are those whose programs take seconds to start.
+func TestRealMoreSandboxScripts(t *testing.T) {
+	runScripts(t, "real-more-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode")))
 }
 
 func pathWithBwrap(t *testing.T, path string) string {

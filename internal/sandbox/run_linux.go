@@ -68,6 +68,11 @@ func (p *policy) runOutside(path string, argv []string) int {
 	// The program gets the signals of its process group itself. Bubblewrap inherits this, so it does
 	// not end before the program has ended.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	// A program that is used for the first time would make its folders in the home folder, which it
+	// cannot write. Without them it would forget its sessions.
+	for _, folder := range absolute(p.Login, os.Getenv("HOME"), os.Getenv("HOME")) {
+		_ = os.MkdirAll(folder, 0o700) // where it cannot be made, the program says so
+	}
 	if p.Bwrap == "" {
 		if err := p.prepareLandlock(); err != nil {
 			return complain("the sandbox could not be started: %v", err)

@@ -20,8 +20,9 @@ import (
 
 // codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name.
 type codex struct {
-	mu     sync.Mutex
-	totals map[string]swarm.Usage // by session, because Codex reports totals of a session
+	confined bool // by our own sandbox
+	mu       sync.Mutex
+	totals   map[string]swarm.Usage // by session, because Codex reports totals of a session
 }
 
 func (*codex) facts() facts {
@@ -32,8 +33,8 @@ func (*codex) facts() facts {
 }
 
 // launch never lets Codex ask for an approval: without a person at its terminal it would wait for
-// ever. Its sandbox limits it instead.
-func (*codex) launch(r provider.Request, session string) launch {
+// ever. Its sandbox limits it instead, or ours.
+func (c *codex) launch(r provider.Request, session string) launch {
 	args := []string{"exec"}
 	if session != "" {
 		args = append(args, "resume")
@@ -43,6 +44,9 @@ func (*codex) launch(r provider.Request, session string) launch {
 	set("approval_policy", `"never"`)
 	docs := r.Docs()
 	switch {
+	case c.confined:
+		// Its sandbox needs namespaces, or sockets, that ours forbids. Ours holds it to docs/ too.
+		set("sandbox_mode", `"danger-full-access"`)
 	case docs == "":
 		set("sandbox_mode", `"workspace-write"`)
 	case strings.ContainsAny(docs, "*?[]{}"):

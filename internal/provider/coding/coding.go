@@ -32,11 +32,12 @@ import (
 	"swarm/internal/sandbox"
 )
 
-// vendors makes the vendor of each kind of provider.
-var vendors = map[string]func() vendor{
-	providerkind.ClaudeCode: func() vendor { return claude{} },
-	providerkind.Codex:      func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
-	providerkind.Opencode:   func() vendor { return opencode{} },
+// vendors makes the vendor of each kind of provider. confined says that its programs run in a sandbox
+// of ours.
+var vendors = map[string]func(confined bool) vendor{
+	providerkind.ClaudeCode: func(bool) vendor { return claude{} },
+	providerkind.Codex:      func(confined bool) vendor { return &codex{confined: confined, totals: map[string]swarm.Usage{}} },
+	providerkind.Opencode:   func(bool) vendor { return opencode{} },
 }
 
 // A vendor knows one program: how to start it, how to read its stream, and how its user signs in.
@@ -128,7 +129,7 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is not a coding agent", spec.Name, spec.Kind).
 			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(vendors))))
 	}
-	v := maker()
+	v := maker(spec.Sandbox != nil)
 	a := &agent{
 		spec:       spec,
 		vendor:     v,

@@ -94,6 +94,9 @@ func TestPlanningNamesTheFolder(t *testing.T) {
 		t.Errorf("Codex: %q", args)
 	}
 	r.Root = "/elsewhere/a[1]"
+	if args := (&codex{confined: true}).launch(r, "").args; !slices.Contains(args, `sandbox_mode="danger-full-access"`) || slices.Contains(args, `default_permissions="planning"`) {
+		t.Errorf("in our own sandbox: %q", args)
+	}
 	if args := (&codex{}).launch(r, "").args; !slices.Contains(args, `sandbox_mode="read-only"`) {
 		t.Errorf("Codex: %q", args)
 	}
