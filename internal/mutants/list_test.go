@@ -234,6 +234,10 @@ var all = []mutant{
 		`return swarm.Errorf(swarm.BadInput, "the key %s stands there twice", swarm.Quote(key))`, `_ = key`,
 		"internal/strictjson", ".", quick},
 
+	{"a schema is evaluated as it was checked", "internal/schema/walk.go",
+		`i := slices.IndexFunc(exact, as); i >= 0 {`, `i := slices.IndexFunc(exact, as); i >= 1000 {`,
+		"internal/schema", "^TestSchemasThatAreRefused$", slow},
+
 	// Secrets and files.
 	{"secrets are replaced", "internal/secret/secret.go",
 		`if r.Empty() || len(b) < minLength {`, `if true {`,

@@ -2,7 +2,10 @@
 //
 // A schema is self-contained: nothing is read or fetched for it. The library underneath trusts its
 // schemas. A schema that refers to itself without a step into the value would overflow the stack.
-// So Parse walks each schema first and refuses such cycles, before any agent has worked for it.
+// So Parse walks each schema first and refuses such cycles, before any agent has worked for it. The
+// library must read the same schema as the walk did. It takes keys in any case ("AllOf"), and merges
+// the values of a key that stands there twice. So Parse refuses the former, and gives the library the
+// tree that was walked.
 package schema
 
 import (
@@ -32,8 +35,12 @@ func Parse(source []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	walked, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
 	var s jsonschema.Schema
-	if err := json.Unmarshal(source, &s); err != nil {
+	if err := json.Unmarshal(walked, &s); err != nil {
 		return nil, plainly(err)
 	}
 	resolved, err := s.Resolve(nil)

@@ -28,6 +28,9 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		`{"items":{"$id":"x"}}`:                                                                                                `#/items: an $id in a schema that stands in another is not understood`,
 		`{"minimum":"x"}`:                                                                                                      `minimum cannot be of the type string`,
 		`{"pattern":"("}`:                                                                                                      `pattern: error parsing regexp`,
+		`{"AllOf":[{"$ref":"#"}]}`:                                                                                             `#: the key "AllOf" is not understood; write "allOf"`,
+		`{"items":{"$Ref":"#/items"}}`:                                                                                         `#/items: the key "$Ref" is not understood; write "$ref"`,
+		`{"dependent\u017fchemas":{"a":{"$ref":"#"}}}`:                                                                         `write "dependentSchemas"`,
 		strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200):                                                       `more than 100 deep`,
 	} {
 		_, err := Parse([]byte(source))
@@ -45,6 +48,8 @@ func TestSchemasThatAreUsed(t *testing.T) {
 		`{"$defs":{"yes":true,"n":{"type":"number"}},"items":{"$ref":"#/$defs/n"}}`:  {`[1,2]`, `["x"]`},
 		`{"definitions":{"a/b":{"const":{"$ref":"#"}}},"$ref":"#/definitions/a~1b"}`: {`{"$ref":"#"}`, `1`},
 		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`:      {`"x"`, `1`},
+		`{"not":{"$ref":"#"},"not":{"type":"null"}}`:                                 {`1`, `null`}, // the last one counts, and only it
+		`{"properties":{"AllOf":{"type":"null"}}}`:                                   {`{"AllOf":null}`, `{"AllOf":1}`},
 	} {
 		s, err := Parse([]byte(source))
 		if err != nil {
@@ -137,7 +142,8 @@ func TestCheckIsBounded(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, source := range []string{`{"$ref":"#"}`, `{"allOf":[{"$ref":"#/properties/a"}],"properties":{"a":{"items":{"$ref":"#"}}}}`, `true`, `{"$defs":{"a":{"$anchor":"b"}},"$dynamicRef":"#b"}`} {
+	for _, source := range []string{`{"$ref":"#"}`, `{"allOf":[{"$ref":"#/properties/a"}],"properties":{"a":{"items":{"$ref":"#"}}}}`, `true`, `{"$defs":{"a":{"$anchor":"b"}},"$dynamicRef":"#b"}`,
+		`{"AllOf":[{"$ref":"#"}]}`, `{"not":{"$ref":"#"},"not":{}}`} {
 		f.Add(source, `{"a":[1]}`)
 	}
 	f.Fuzz(func(t *testing.T, source, text string) {

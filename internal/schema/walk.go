@@ -127,8 +127,17 @@ func (w *walker) collect(keys map[string]any, path string, depth int) (*node, er
 	return n, nil
 }
 
+// exact are the keys that decide what is evaluated.
+var exact = slices.Concat(single, listed, named, references, []string{"$anchor", "$dynamicAnchor", "$id"})
+
 // check reports mistakes that the library does not.
 func (n *node) check(depth int) error {
+	for _, key := range slices.Sorted(maps.Keys(n.keys)) {
+		as := func(other string) bool { return key != other && strings.EqualFold(key, other) }
+		if i := slices.IndexFunc(exact, as); i >= 0 {
+			return fmt.Errorf("%s: the key %q is not understood; write %q", n.path, key, exact[i])
+		}
+	}
 	if _, ok := n.keys["$id"]; ok && depth > 0 {
 		return fmt.Errorf("%s: an $id in a schema that stands in another is not understood", n.path)
 	}
