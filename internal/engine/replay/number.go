@@ -15,6 +15,12 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 	switch e.Kind {
 	case swarm.RunOwned: // this process drives the run
 		e.Data = swarm.Encode(swarm.Ownership{PID: os.Getpid(), Fence: p.loop.Fence})
+	case swarm.PlanAdded: // a request of an agent was granted: the rules for the team are this run's
+		return rewrite(e, func(_ *swarm.Event, plan *swarm.Plan) {
+			if len(p.plans) > 0 && plan.Team != nil {
+				plan.Team = p.plans[0].Team
+			}
+		})
 	case swarm.TurnStarted:
 		return rewrite(e, func(_ *swarm.Event, s *swarm.TurnStart) { p.renumberStart(s) })
 	case swarm.TurnEnded, swarm.CallEnded, swarm.LoopEnded:

@@ -251,7 +251,7 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 		team.ReplyTimeout, team.OnStall = was.Team.ReplyTimeout, was.Team.OnStall
 		now.Team = &team
 	}
-	if p.is == nil { // later plans are recorded ones: requests of agents that were granted
+	if p.is == nil { // later plans are requests of agents that were granted
 		p.was, p.is, p.part = &was, &now, lacks(&was, &now)
 	}
 	r.Plan = &now
