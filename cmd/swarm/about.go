@@ -281,7 +281,7 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	}
 	all = append(all, file...)
 	d := doctor{bundle: b, dir: dir, home: h.Dir(), start: start}
-	if err := (&control.Begin{Bundle: b, File: name, Dir: dir, Set: src.set}).Confirmed(h); err != nil {
+	if err := (&control.Begin{Bundle: b, File: name, Dir: dir, Set: src.set, Provider: src.provider}).Confirmed(h); err != nil {
 		all = append(all, bad("confirmation", true, err))
 		d.start = false // it would hand on what nobody has confirmed
 	}

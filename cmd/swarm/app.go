@@ -139,8 +139,8 @@ func badArguments(cmd *cobra.Command) {
 
 // complain prints an error and its hint.
 func (a *app) complain(err error) {
-	e, ok := err.(*swarm.Error) //nolint:errorlint // the text of a wrapping error says more; only the hint is taken from the cause
-	if !ok {
+	e, ok := err.(*swarm.Error)                                   //nolint:errorlint // the text of a wrapping error says more; only the hint is taken from the cause
+	if !ok && (!errors.As(err, &e) || e.Error() != err.Error()) { // A joined error of one has the text of that one.
 		e = &swarm.Error{Msg: err.Error(), Hint: swarm.HintOf(err)}
 	}
 	if a.json {

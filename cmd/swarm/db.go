@@ -129,26 +129,38 @@ func (a *app) printCheck(check swarm.LogCheck) error {
 	if err := a.table(t); err != nil {
 		return err
 	}
-	if check.Damaged {
-		_, err := fmt.Fprintf(a.stdout, "run %s is damaged; its first %d events are intact\n", check.Run, check.Intact)
-		return err
+	state := "is whole"
+	switch {
+	case check.Damaged && check.Intact == 0:
+		state = "is damaged; no event can be read in place, and a recovery may find some"
+	case check.Damaged:
+		state = fmt.Sprintf("is damaged; its first %s intact", areEvents(check.Intact))
 	}
-	_, err := fmt.Fprintf(a.stdout, "run %s is whole\n", check.Run)
+	_, err := fmt.Fprintf(a.stdout, "run %s %s\n", check.Run, state)
 	return err
+}
+
+func areEvents(n int64) string {
+	if n == 1 {
+		return "event is"
+	}
+	return fmt.Sprintf("%d events are", n)
 }
 
 // confirmRecovery shows what is damaged, and asks.
 func (a *app) confirmRecovery(ctx context.Context, store swarm.Recoverer, run swarm.RunID) error {
 	refused := swarm.Errorf(swarm.BadInput, "nothing was changed").WithHint("swarm db recover %s --yes", run)
-	if !a.typed() {
+	check, err := store.Check(ctx, run, a.progress())
+	switch {
+	case err != nil:
+		return err
+	case !check.Damaged:
+		return nil // The recovery says so.
+	case !a.typed():
 		refused.Msg = "a recovery replaces the run's log, and nobody is here to confirm it"
 		return refused
 	}
-	check, err := store.Check(ctx, run, a.progress())
-	if err != nil {
-		return err
-	}
-	if err := a.printCheck(check); err != nil || !check.Damaged {
+	if err := a.printCheck(check); err != nil {
 		return err
 	}
 	if !a.yes("replace the log by what is intact? The damaged files are kept.") {
@@ -170,6 +182,10 @@ func (a *app) printRecovery(done swarm.LogRecovery) error {
 	for _, file := range done.Kept {
 		fmt.Fprintf(a.stdout, "kept: %s\n", file)
 	}
-	_, err := fmt.Fprintf(a.stdout, "run %s is recovered; `swarm resume %s` continues it, and turns whose end is lost run again\n", done.Run, done.Run)
+	next := fmt.Sprintf("to see what it has: swarm show %s", done.Run)
+	if _, s, err := a.state(string(done.Run)); err == nil && !s.Status.Ended() {
+		next = fmt.Sprintf("`swarm resume %s` continues it, and turns whose end is lost run again", done.Run)
+	}
+	_, err := fmt.Fprintf(a.stdout, "run %s is recovered; %s\n", done.Run, next)
 	return err
 }

@@ -300,10 +300,16 @@ func (w *eventWriter) Close() error { return nil }
 
 // find finds the run that a user names by its id, the beginning of it, or @last.
 func (a *app) find(ref string) (*control.Control, swarm.RunID, error) {
+	c, s, err := a.state(ref)
+	return c, s.ID, err
+}
+
+// state finds a run, with its current summary.
+func (a *app) state(ref string) (*control.Control, swarm.RunSummary, error) {
 	c, err := a.control()
 	if err != nil {
-		return nil, "", err
+		return nil, swarm.RunSummary{}, err
 	}
 	s, err := c.Find(ref)
-	return c, s.ID, err
+	return c, s, err
 }

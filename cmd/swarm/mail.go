@@ -114,7 +114,9 @@ func correspondent(l *run.Reader, name string) (string, error) {
 		names = append(names, agent.Name)
 	}
 	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(names, ", "))
-	if near := swarm.Nearest(name, names); near != "" {
+	if near := swarm.Nearest(name, names); name == "last" {
+		e.Hint = "a run is named by --run: swarm mail --run @last"
+	} else if near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return "", e

@@ -272,7 +272,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	if err != nil {
 		return session.Team{}, o, err
 	}
-	ready := control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Waiting: a.waiting(), Confirm: a.asker(h)}
+	ready := control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Waiting: a.waiting(), Confirm: a.asker(h)}
 	if err := ready.Ready(h); err != nil {
 		return session.Team{}, o, err
 	}

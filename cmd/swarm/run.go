@@ -83,7 +83,8 @@ Agents and providers come from swarm/swarm.yaml, if it exists.`,
 			}
 			a.warn(b.Warnings)
 			a.plain = true
-			return a.begin(begin{Begin: &control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: os.Args[1:], Replay: replay}, record: record,
+			return a.begin(begin{Begin: &control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: os.Args[1:],
+				Replay: replay}, record: record,
 				quiet: !a.json && !a.onTerminal()})
 		},
 	}

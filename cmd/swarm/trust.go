@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,7 +70,7 @@ func (a *app) trust(c *control.Control, name string, all []control.Confirmation)
 		if err := a.printConfirmations(name, all); err != nil {
 			return err
 		}
-		if !a.yes("confirm " + term.Plural(open, "question") + "?") {
+		if !a.yes("confirm what is open (" + fmt.Sprint(open) + "), for this file and from now on?") {
 			return swarm.Errorf(swarm.Unconfirmed, "nothing was confirmed")
 		}
 	}
@@ -146,7 +145,8 @@ func (a *app) yes(question string) bool {
 			break
 		}
 		answer.Write(one[:n])
-		if err == io.EOF || err != nil {
+		if err != nil {
+			fmt.Fprintln(a.stderr) // Ctrl-D ends no line
 			break
 		}
 	}

@@ -122,7 +122,11 @@ func standing(t view.Task, now time.Time) string {
 	case t.Reason != "":
 		return fmt.Sprintf("%s: %s", t.Status, t.Reason)
 	case t.Status == swarm.Completed:
-		return fmt.Sprintf("completed in %s (turn %s)", term.Duration(t.Ended.Sub(t.Started)), t.Turn)
+		took := t.Busy // An agent of a team has turns, and no iteration that starts.
+		if !t.Started.IsZero() && !t.Ended.IsZero() {
+			took = t.Ended.Sub(t.Started)
+		}
+		return fmt.Sprintf("completed in %s (turn %s)", term.Duration(took), t.Turn)
 	case t.Status == swarm.Pending:
 		return "pending: ready to start"
 	}

@@ -16,6 +16,7 @@ type Begin struct {
 	Bundle      *compose.Bundle
 	File, Dir   string
 	Set         []string // what the command line changes in the file
+	Provider    string   // the provider that the command line prefers
 	Args        []string
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
@@ -55,7 +56,7 @@ func (b *Begin) Confirmed(h *statedir.Home) error {
 }
 
 func (b *Begin) fileUse() *fileUse {
-	u := &fileUse{plan: &b.Bundle.Plan, places: b.Bundle.Places, dir: b.Dir, file: b.File, set: b.Set}
+	u := &fileUse{plan: &b.Bundle.Plan, places: b.Bundle.Places, dir: b.Dir, file: b.File, set: b.Set, provider: b.Provider}
 	if b.From == "" { // a retry has the plan of the run before
 		u.reads = append([]string{b.File}, b.Bundle.Sources...)
 	}

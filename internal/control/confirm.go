@@ -47,15 +47,13 @@ type fileUse struct {
 	places    compose.Places
 	dir, file string
 	set       []string // what the command line changes in the file
+	provider  string   // the provider that the command line prefers
 	reads     []string // the files that are read to make the plan; none if the plan is that of an earlier run
 }
 
 // confirmations returns all that the use needs, confirmed or not.
 func (u *fileUse) confirmations(h *statedir.Home) (all []Confirmation) {
-	path, args := absolute(u.dir, u.file), u.file
-	for _, change := range u.set {
-		args += " --set '" + strings.ReplaceAll(change, "'", `'\''`) + "'"
-	}
+	path, args := absolute(u.dir, u.file), u.trustArgs()
 	add := func(c Confirmation, identity ...string) {
 		c.ID = string(swarm.HashOf([]byte(strings.Join(identity, "\x00"))))[:16]
 		if !slices.ContainsFunc(all, func(o Confirmation) bool { return o.ID == c.ID }) {
@@ -80,6 +78,23 @@ func (u *fileUse) confirmations(h *statedir.Home) (all []Confirmation) {
 		}
 	}
 	return all
+}
+
+// trustArgs returns the arguments with which `swarm trust` confirms this use, as they are typed in a
+// shell.
+func (u *fileUse) trustArgs() string {
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	args := u.file
+	if strings.ContainsFunc(args, func(r rune) bool { return r > '~' || strings.ContainsRune(" \t\n'\"\\$`&;|<>()*?[]#~!{}", r) }) {
+		args = quoted(args)
+	}
+	for _, change := range u.set {
+		args += " --set " + quoted(change)
+	}
+	if u.provider != "" {
+		args += " --provider " + u.provider // a name: compose refuses all others
+	}
+	return args
 }
 
 func isContent(path string, hash swarm.Hash) bool {
@@ -168,7 +183,7 @@ func (c *Control) ConfirmationsOf(o compose.Options) (all []Confirmation, err er
 		bundles = append(bundles, team)
 	}
 	for _, b := range bundles {
-		u := (&Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set}).fileUse()
+		u := (&Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider}).fileUse()
 		for _, found := range u.confirmations(c.Home) {
 			if !slices.ContainsFunc(all, func(o Confirmation) bool { return o.ID == found.ID }) {
 				all = append(all, found)

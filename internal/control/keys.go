@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -186,7 +187,8 @@ func commandKeys(p *swarm.Plan) (uses []keyUse) {
 // givesTo completes a use by a program.
 func givesTo(variable string, command []string, detail string, use keyUse) keyUse {
 	use.variable, use.to, use.detail = variable, strings.Join(command, " "), detail
-	use.text = "gives " + variable + " to the program " + swarm.Quote(use.to)
+	// All of it: a person who sees the beginning of a command does not know what it does.
+	use.text = fmt.Sprintf("gives %s to the program %q", variable, use.to)
 	return use
 }
 

@@ -89,7 +89,7 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = append([]string{"up"}, o.Select...)
 	}
-	return &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Replay: r.Replay}, nil
+	return &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Replay: r.Replay}, nil
 }
 
 // compileTasks compiles a file that must have tasks. A file with agents only is for teams and
@@ -114,7 +114,7 @@ func (c *Control) planTeam(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"team", r.Goal}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
 	return begin, begin.addGoal(r)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -143,7 +144,10 @@ func (k *checker) content(mark int64) error {
 		part.Checked, more, err = c.walk(part.Checked, func(*row) bool { return true })
 		if k.tell(part.Part, part.Checked, last); err != nil {
 			part.Damaged = max(1, last-part.Checked)
-			part.Note = fmt.Sprintf("%s; events 1 to %d are intact", plain(err), part.Checked)
+			part.Note = plain(err)
+			if part.Checked > 0 {
+				part.Note += fmt.Sprintf("; events 1 to %d are intact", part.Checked)
+			}
 			break
 		}
 	}
@@ -151,12 +155,16 @@ func (k *checker) content(mark int64) error {
 	k.add(part)
 	texts := swarm.LogPart{Part: "texts"}
 	var lost []string
+	const unreadable = "some cannot be read"
 	err = c.texts(func(hash, text []byte, err error) error {
 		texts.Checked++
 		if err != nil {
 			texts.Damaged++
-			if hash != nil {
+			switch {
+			case hash != nil:
 				lost = append(lost, hex.EncodeToString(hash)[:12])
+			case !slices.Contains(lost, unreadable):
+				lost = append(lost, unreadable)
 			}
 		}
 		k.tell(texts.Part, texts.Checked, texts.Checked)
@@ -194,14 +202,18 @@ func (c *conn) checkIndex() swarm.LogPart {
 		ok, err := s.next()
 		switch {
 		case err != nil:
-			part.Damaged, part.Note = part.Damaged+1, plain(err)
+			part.Damaged, part.Note = 1, plain(err)
 			return part
 		case !ok:
 			return part
 		}
 		if text := s.text(0); text != "ok" {
-			part.Damaged++
-			part.Note, _, _ = strings.Cut(text, "\n")
+			part.Damaged = 1
+			for line := range strings.Lines(text) {
+				if part.Note = strings.TrimSpace(line); !strings.HasPrefix(line, "***") { // a heading
+					break
+				}
+			}
 		}
 	}
 }
@@ -209,23 +221,28 @@ func (c *conn) checkIndex() swarm.LogPart {
 // texts calls f with all texts, and with an error for each that is damaged. After a damaged page it
 // goes on with the texts on other pages.
 func (c *conn) texts(f func(hash, text []byte, err error) error) error {
+	pages, _, _ := c.number("PRAGMA page_count")
 	most, _, err := c.number("SELECT max(rowid) FROM body")
-	if err != nil {
-		pages, _, _ := c.number("PRAGMA page_count")
-		most = min(100*pages, 1<<20) // A page holds fewer.
+	counted := err == nil && most <= 128*pages // A page holds fewer. A recovery also reads pages that may be wrong.
+	if !counted {
+		most = min(128*pages, 1<<20)
 	}
 	s, err := c.prepare("SELECT hash, data FROM body WHERE rowid=?")
 	if err != nil {
 		return err
 	}
 	missing := fmt.Errorf("%w: a text cannot be read", swarm.ErrDamaged)
+	said := false
 	for id := int64(1); id <= most; id++ {
 		if err := s.bind(id); err != nil {
 			return err
 		}
 		ok, err := s.next()
 		switch {
+		case errors.Is(err, swarm.ErrDamaged) && !counted && said:
+			err = nil // nobody knows how many there were
 		case errors.Is(err, swarm.ErrDamaged):
+			said = true
 			err = f(nil, nil, missing)
 		case err != nil:
 		case ok:

@@ -208,7 +208,7 @@ func inspect(path string) error {
 	case err != nil:
 		return storage(path, "the log cannot be opened", err)
 	case !st.Mode().IsRegular():
-		return &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "this is no log of a run"}
+		return noLog(path, nil)
 	}
 	name := path
 	if !pending(path) {
@@ -219,10 +219,12 @@ func inspect(path string) error {
 		id, version, err = identify(path)
 	}
 	switch {
+	case swarm.KindOf(err) == swarm.BadInput:
+		return noLog(path, err)
 	case err != nil:
 		return at(path, err)
 	case id != appID || version < 1:
-		return &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "this is no log of a run"}
+		return noLog(path, nil)
 	case version > format:
 		return &swarm.Error{Kind: swarm.BadInput, File: path,
 			Msg:  fmt.Sprintf("this log has format %d, and this program knows formats up to %d", version, format),
@@ -231,6 +233,17 @@ func inspect(path string) error {
 		return damagedError(path, damage{what: "the file ends in the middle of a page"})
 	}
 	return nil
+}
+
+// noLog says that a file is no log. If it has a mark, it was one, and so it is damaged.
+func noLog(path string, cause error) error {
+	if mark, err := readMark(path); err == nil && mark > 0 {
+		return damagedError(path, damage{what: fmt.Sprintf("the file is no log any more, and %d events were acknowledged", mark)})
+	}
+	if cause != nil {
+		return at(path, cause)
+	}
+	return &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "this is no log of a run"}
 }
 
 // identify reads the application id and the version of a file.

@@ -133,7 +133,7 @@ func (m *mark) close() error {
 // readMark returns the mark of a log, 0 if there is none. A damaged one counts as none: the log
 // itself may be whole.
 func readMark(path string) (seq int64, err error) {
-	f, err := os.Open(path + ".lock")
+	f, err := openNow(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

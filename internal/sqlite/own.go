@@ -197,7 +197,7 @@ func (l *Log) readHolder() (h holder, err error) {
 // ownerLocked reports whether an owner has the lock. It tries a shared lock and releases it at
 // once. lockOwner can tell a shared lock from an owner's.
 func (l *Log) ownerLocked() bool {
-	f, err := os.Open(l.path + ".owner")
+	f, err := openNow(l.path + ".owner")
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist)
 	}

@@ -97,7 +97,7 @@ func connectCopy(path string) (c *conn, scrap string, err error) {
 }
 
 func copyFile(from, to string) error {
-	src, err := os.Open(from)
+	src, err := openNow(from)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,7 +62,7 @@ func (s *Store) Recover(ctx context.Context, run swarm.RunID) (done swarm.LogRec
 	}
 	if done.Events == 0 {
 		_ = Remove(path + ".new")
-		return done, damagedError(path, damage{what: "not even its first event can be read, so that nothing was changed"})
+		return done, unrecoverable(path)
 	}
 	mark, err := readMark(path)
 	if err != nil {
@@ -70,14 +73,23 @@ func (s *Store) Recover(ctx context.Context, run swarm.RunID) (done swarm.LogRec
 	return done, r.replace()
 }
 
+// unrecoverable says that nothing of a log can be saved.
+func unrecoverable(path string) error {
+	run := strings.TrimSuffix(filepath.Base(path), ".db")
+	return &swarm.Error{Kind: swarm.Storage, File: path,
+		Err:  fmt.Errorf("%w: not even its first event can be read", swarm.ErrDamaged),
+		Hint: "copy the files " + run + ".* of a backup; nothing was changed, and `swarm prune --damaged` deletes what is left"}
+}
+
 // A recovery reads what is intact of a log and writes a new one.
 type recovery struct {
-	ctx     context.Context
-	path    string
-	done    *swarm.LogRecovery
-	sources []*conn  // the best one first
-	fence   int64    // the highest one in the saved events
-	scraps  []string // files and folders to be removed
+	ctx      context.Context
+	path     string
+	done     *swarm.LogRecovery
+	sources  []*conn  // the best one first
+	resealed *conn    // the source whose pages nothing vouches for
+	fence    int64    // the highest one in the saved events
+	scraps   []string // files and folders to be removed
 }
 
 func (r *recovery) cleanUp() {
@@ -94,9 +106,10 @@ func (r *recovery) closeSources() {
 	r.sources = nil
 }
 
-// openSources opens the log in two ways: as SQLite sees it, and with all frames of the write-ahead
-// log that are whole. SQLite forgets the frames after a damaged one. Most of them are newer versions
-// of the same few pages, so that usually nothing is missing without the damaged one.
+// openSources opens the log in three ways: as SQLite sees it, with all frames of the write-ahead log
+// that are whole, and with pages whose checksum is wrong. SQLite forgets the frames after a damaged
+// one. Most of them are newer versions of the same few pages, so that usually nothing is missing
+// without the damaged one.
 func (r *recovery) openSources() error {
 	c, scrap, err := connectAnywhere(r.path)
 	if scrap != "" {
@@ -111,13 +124,20 @@ func (r *recovery) openSources() error {
 	if err := r.merge(merged); err != nil {
 		return storage(r.path, "the write-ahead log cannot be merged into a copy of the log", err)
 	}
-	c, err = connectReader(immutable(merged), lib.SQLITE_OPEN_URI)
-	if err == nil {
-		c.leaveFiles()
+	if c, err := connectReader(immutable(merged), lib.SQLITE_OPEN_URI); err == nil {
 		r.sources = append(r.sources, c)
 	}
+	resealed := r.path + ".resealed"
+	r.scraps = append(r.scraps, resealed)
+	if changed, err := reseal(merged, resealed); err != nil {
+		return storage(r.path, "a copy of the log cannot be made", err)
+	} else if changed {
+		if c, err := connectReader(immutable(resealed), lib.SQLITE_OPEN_URI); err == nil {
+			r.sources, r.resealed = append(r.sources, c), c
+		}
+	}
 	if len(r.sources) == 0 {
-		return at(r.path, err)
+		return unrecoverable(r.path)
 	}
 	slices.SortStableFunc(r.sources, func(a, b *conn) int { return int(b.intact() - a.intact()) })
 	return nil
@@ -197,16 +217,57 @@ func mendFirstPage(f *os.File) error {
 		return ignoreEOF(err)
 	}
 	st, err := f.Stat()
-	if err != nil || !checksummed(page) || whole(1, page) {
+	if err != nil || !checksummed(page) {
+		return err
+	}
+	const size, freelist, freelistEnd = 28, 32, 40
+	if whole(1, page) { // SQLite refuses a file that is shorter than its header says.
+		if least := int64(binary.BigEndian.Uint32(page[size:])) * pageSize; st.Size() < least {
+			err = f.Truncate(least)
+		}
 		return err
 	}
 	copy(page, empty)
-	const size, freelist, freelistEnd = 28, 32, 40
 	binary.BigEndian.PutUint32(page[size:], uint32(st.Size()/pageSize))
 	clear(page[freelist:freelistEnd])
 	binary.BigEndian.PutUint32(page[pageSize-reserved:], pageSum(1, page))
 	_, err = f.WriteAt(page, 0)
 	return err
+}
+
+// reseal copies a log, and gives each page with a wrong checksum a good one, so that SQLite reads it.
+// Another program that moves the write-ahead log into the file, as sqlite3 does when it closes a
+// log, writes pages without our checksum. Nothing wrong is taken from such a page, because each
+// event and each text is checked by itself.
+func reseal(from, to string) (changed bool, err error) {
+	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) { // of a recovery that was killed
+		return false, err
+	}
+	if err := copyFile(from, to); err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(to, os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	page := make([]byte, pageSize)
+	for number := int64(1); ; number++ {
+		if n, err := f.ReadAt(page, (number-1)*pageSize); n < pageSize {
+			return changed, ignoreEOF(err)
+		}
+		if number == 1 && !checksummed(page) {
+			return false, nil
+		}
+		if whole(number, page) || isZero(page) {
+			continue
+		}
+		binary.BigEndian.PutUint32(page[pageSize-reserved:], pageSum(number, page))
+		if _, err := f.WriteAt(page, (number-1)*pageSize); err != nil {
+			return false, err
+		}
+		changed = true
+	}
 }
 
 // write writes the new log.
@@ -289,8 +350,9 @@ func (r *recovery) copyEvents(to *conn) (err error) {
 // copyTexts takes the intact texts of all sources.
 func (r *recovery) copyTexts(to *conn) error {
 	lost := map[string]bool{}
-	unknown := int64(0)
-	for i, from := range r.sources {
+	unknown := int64(math.MaxInt64) // as many as the best source lacks
+	for _, from := range r.sources {
+		missing := int64(0)
 		err := from.texts(func(hash, text []byte, damage error) error {
 			switch {
 			case damage == nil:
@@ -301,14 +363,20 @@ func (r *recovery) copyTexts(to *conn) error {
 				r.done.Texts += to.changed()
 			case hash != nil:
 				lost[string(hash)] = true
-			case i == 0:
-				unknown++
+			default:
+				missing++
 			}
 			return r.ctx.Err()
 		})
+		if err == nil {
+			unknown = min(unknown, missing)
+		}
 		if err != nil && !errors.Is(err, swarm.ErrDamaged) {
 			return err
 		}
+	}
+	if unknown == math.MaxInt64 {
+		unknown = 0
 	}
 	r.done.LostTexts = int64(len(lost)) + unknown
 	return nil
@@ -319,8 +387,13 @@ func (r *recovery) copyTexts(to *conn) error {
 func (r *recovery) copyOwner(to *conn) error {
 	loops, fence := "", r.fence
 	for _, from := range r.sources {
-		if h, err := from.holder(); err == nil {
+		if h, err := from.holder(); err == nil && from != r.resealed {
 			loops, fence = max(loops, h.loops), max(fence, h.fence)
+		}
+	}
+	if loops == "" && r.resealed != nil { // The fence of all owners is in the events.
+		if h, err := r.resealed.holder(); err == nil {
+			loops = h.loops
 		}
 	}
 	return to.exec(sqlOwn, loops, int64(0), int64(0), fence, int64(0), int64(0))
@@ -330,6 +403,9 @@ func (r *recovery) copyOwner(to *conn) error {
 func (r *recovery) findLost(mark int64) {
 	last := mark
 	for _, from := range r.sources {
+		if from == r.resealed {
+			continue
+		}
 		s, err := from.prepare("SELECT seq, turn FROM ev WHERE seq>? ORDER BY seq DESC")
 		if err != nil || s.bind(r.done.Events) != nil {
 			continue

@@ -33,15 +33,17 @@ func (s *Store) Create(_ context.Context, run swarm.RunID) (swarm.RunLog, error)
 	return l, nil
 }
 
-// Open opens the log of a run. An empty file belongs to a process that is creating the run right
-// now, so there is no run yet.
+// Open opens the log of a run. An empty file without a mark belongs to a process that is creating
+// the run right now, so there is no run yet.
 func (s *Store) Open(_ context.Context, run swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
 	path, err := s.path(run)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		return nil, &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
+		if mark, err := readMark(path); err == nil && mark == 0 {
+			return nil, &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
+		}
 	}
 	open := Open
 	if access == swarm.ReadOnly {
@@ -198,7 +200,7 @@ func checkFence(path string, fence int64) error {
 // lockForRemoval takes the owner's lock, and reports whether an owner holds it. Without the file
 // there is neither.
 func lockForRemoval(path string) (lock *os.File, held bool, err error) {
-	lock, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	lock, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

@@ -21,7 +21,7 @@ type frame struct {
 // goes on: each frame has the checksum of all frames before it, so that the one after a damaged
 // frame can be checked again.
 func readFrames(path string) (frames []frame, err error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
