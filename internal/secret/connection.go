@@ -33,7 +33,7 @@ func connectionSecrets(name, value string) (found []string) {
 	if !strings.Contains(value, "://") {
 		found = append(found, loginSecrets("", value)...)
 	}
-	for _, separators := range []string{";", "?&#", " \t\r\n"} {
+	for _, separators := range []string{";", ",", "?&#", " \t\r\n"} {
 		found = append(found, settingSecrets(settingsOf(value, separators))...)
 	}
 	for _, part := range found {

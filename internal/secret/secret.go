@@ -1,8 +1,9 @@
 // Package secret keeps secrets out of everything that is stored. A [Redactor] knows the secret
-// values and replaces them by the names of their variables, in whole texts and in streams. Two
+// values and replaces them by the names of their variables, in whole texts and in streams. Three
 // sorts of values are secrets:
 //   - the value of a variable whose name says so (see [LooksSecret]);
-//   - a password or a key in an address or a connection string, in any variable.
+//   - a password or a key in an address or a connection string, in any variable;
+//   - a key that is known by how it looks, in any variable.
 //
 // Most texts hold no secret, so the search must be cheap. It is one pass over the text for any
 // number of values. It reads about every eighth byte and copies nothing.
@@ -80,7 +81,7 @@ func New(environ []string, more map[string]string, beginnings ...Beginning) *Red
 		case ok && LooksSecret(name):
 			addHeader(name, value)
 		}
-		for _, value := range connectionSecrets(name, value) {
+		for _, value := range append(connectionSecrets(name, value), recognizedSecrets(value)...) {
 			addValue(name, value)
 		}
 	}

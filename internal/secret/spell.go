@@ -59,7 +59,17 @@ func spellings(value string) []string {
 		}
 	}
 	lower := hex.EncodeToString([]byte(value))
-	return append(all, lower, strings.ToUpper(lower))
+	all = append(all, lower, strings.ToUpper(lower))
+	for _, before := range []string{"%", `\x`, `\\x`} { // each byte escaped, in an address, in source code and in JSON of that
+		for _, format := range []string{"%02x", "%02X"} {
+			var b strings.Builder
+			for _, c := range []byte(value) {
+				fmt.Fprintf(&b, "%s"+format, before, c)
+			}
+			all = append(all, b.String())
+		}
+	}
+	return all
 }
 
 // percent returns the percent-encoding of the value. Letters, digits, - _ . and the characters in
