@@ -3,11 +3,15 @@ package control
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"swarm"
 	"swarm/internal/process"
@@ -17,8 +21,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if address := os.Getenv("CONTROL_TEST_DIAL"); address != "" { // see peer
-		if os.Getenv("CONTROL_TEST_HIDE") != "" {
+		switch os.Getenv("CONTROL_TEST_HIDE") {
+		case "process":
 			process.ForbidInspection()
+		case "thread":
+			dialInThread(address)
+			os.Exit(0)
 		}
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_, _ = io.Copy(io.Discard, os.Stdin)
@@ -103,6 +111,25 @@ func TestAPeerInsideATurnIsRefused(t *testing.T) {
 	}
 }
 
+// dialInThread dials in a thread that has open files of its own, and is not the first.
+func dialInThread(address string) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		ended := make(chan struct{})
+		go func() { dialInThread(address); close(ended) }()
+		<-ended
+		return
+	}
+	to := netip.MustParseAddrPort(address)
+	if unix.Unshare(unix.CLONE_FILES) != nil {
+		return
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil && unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}) == nil {
+		_, _ = unix.Read(0, make([]byte, 1)) // until standard input ends
+	}
+}
+
 // programPeer returns our end of a connection from a program of a run.
 func programPeer(t *testing.T, env ...string) net.Conn {
 	t.Helper()
@@ -134,7 +161,7 @@ func TestAProgramIsRefusedWithoutItsDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	person := peer(t)
-	for _, env := range []string{"", "CONTROL_TEST_HIDE=1"} {
+	for _, env := range []string{"", "CONTROL_TEST_HIDE=process", "CONTROL_TEST_HIDE=thread"} {
 		if err := CheckPeer(h, programPeer(t, env)); swarm.KindOf(err) != swarm.Denied {
 			t.Errorf("a program with %q: %v", env, err)
 		}

@@ -165,9 +165,25 @@ func unixPeer(conn *net.UnixConn) (pid int, err error) {
 }
 
 // holdsFile reports whether a process has a file open that its link in /proc names, or why that
-// cannot be known.
+// cannot be known. Each thread may have open files of its own, and the first thread may have ended:
+// then the process itself has none.
 func holdsFile(pid int, link string) (bool, error) {
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	proc := "/proc/" + strconv.Itoa(pid)
+	held, err := lists(proc+"/fd", link)
+	if held || err != nil || statOf(pid).threads < 2 {
+		return held, err
+	}
+	threads, _ := os.ReadDir(proc + "/task")
+	for _, thread := range threads {
+		if held, _ := lists(proc+"/task/"+thread.Name()+"/fd", link); held {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lists reports whether a folder of open files in /proc has one that its link names.
+func lists(dir, link string) (bool, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return false, err

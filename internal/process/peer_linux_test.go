@@ -6,9 +6,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarm"
 )
+
+// A process whose first thread has ended looks dead, but lives.
+func TestAProcessWithoutItsFirstThreadIsFound(t *testing.T) {
+	j := Job{Path: os.Args[0], Argv: os.Args[:1], Env: append(os.Environ(), leaderless+"=1"), Talk: true, Run: swarm.RunID(t.Name())}
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _, _, _ = p.Wait(t.Context()); close(ended) }()
+	for statOf(p.PID()).state != "Z" {
+		time.Sleep(time.Millisecond)
+	}
+	marks := markSet{limit: limitMarkOf(j.Run, os.Getpid()), env: []string{"no such variable"}}
+	if !isMarked(p.PID(), marks) {
+		t.Error("it is taken for dead")
+	}
+	p.CloseInput()
+	<-ended
+	if isMarked(p.PID(), marks) {
+		t.Error("it has ended, and is taken for alive")
+	}
+}
 
 func TestPeerIsTheProcessAtTheOtherEnd(t *testing.T) {
 	for _, at := range [][2]string{{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "127.0.0.2:0"}, {"tcp", "[::]:0"}, {"unix", filepath.Join(t.TempDir(), "s")}} {
@@ -69,7 +98,20 @@ func BenchmarkPeer(b *testing.B) {
 	}
 }
 
+// leaderless names a variable that has this program end its first thread and live on in another.
+const leaderless = "PROCESS_TEST_LEADERLESS"
+
+func init() {
+	if os.Getenv(leaderless) != "" {
+		runtime.LockOSThread() // to the first thread
+	}
+}
+
 func TestMain(m *testing.M) {
+	if os.Getenv(leaderless) != "" {
+		go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }()
+		_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	}
 	if where := os.Getenv("PROCESS_TEST_DIAL"); where != "" {
 		network, address, _ := strings.Cut(where, " ")
 		conn, err := net.Dial(network, address)

@@ -60,7 +60,8 @@ func processes() (pids []int) {
 
 func isMarked(pid int, marks markSet) bool {
 	if marks.limit != 0 && readLimitMark(pid).driver() == marks.limit {
-		return statOf(pid).state != "Z" // a dead process keeps its limits until its parent waits for it
+		s := statOf(pid)
+		return s.state != "Z" || s.threads > 1 // a dead process keeps its limits until its parent waits for it
 	}
 	env := environOf(pid)
 	for _, mark := range marks.env {
@@ -117,8 +118,9 @@ func holdsVariable(env []byte, variable string) bool {
 
 // A stat is the part of /proc/PID/stat that this package uses.
 type stat struct {
-	state         string
+	state         string // of the first thread, which may end before the others
 	parent, group int
+	threads       int
 	started       uint64 // in clock ticks since boot
 }
 
@@ -130,7 +132,7 @@ func statOf(pid int) (s stat) {
 	}
 	// The second field is the program's name in parentheses, which may hold any character. The
 	// fields that count come after it.
-	const startTime = 19
+	const threads, startTime = 17, 19
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 3 {
 		return s
@@ -139,6 +141,7 @@ func statOf(pid int) (s stat) {
 	s.parent, _ = strconv.Atoi(fields[1])
 	s.group, _ = strconv.Atoi(fields[2])
 	if len(fields) > startTime {
+		s.threads, _ = strconv.Atoi(fields[threads])
 		s.started, _ = strconv.ParseUint(fields[startTime], 10, 64)
 	}
 	return s
