@@ -14,7 +14,7 @@ import (
 // is appended. The next run that would use such a file asks a person first. Changes that others make at
 // the same time are noted too, because nobody can tell whose they are.
 func (d *driver) watchObeyed(turn swarm.TurnID, agent string) (ended func()) {
-	before := d.obeyed.Look()
+	before := d.obeyed.LookBefore()
 	return func() {
 		for path, hash := range snapshot.Changed(before, d.obeyed.Look()) {
 			err := d.home.NoteChange(statedir.Change{Path: path, Hash: hash, Run: d.ID, Turn: turn, Agent: agent, Time: time.Now().UTC()})

@@ -108,6 +108,38 @@ func TestContentsAreReadAgain(t *testing.T) {
 	}
 }
 
+// A recent look counts as the one before a turn. An old one does not, and neither does a recent one
+// after the turn. A change since the recent look is never missed.
+func TestLookBefore(t *testing.T) {
+	path := filepath.Join(resolved(t.TempDir()), "a.sh")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := NewContents(t.TempDir(), []string{path})
+	write("one")
+	if len(c.LookBefore()) != 1 {
+		t.Fatal("the first look sees nothing")
+	}
+	for _, step := range []struct {
+		name   string
+		looked time.Time
+		want   int // files that have changed
+	}{
+		{"recent", time.Now().Add(time.Hour), 1},
+		{"old", time.Now().Add(-recent), 0},
+	} {
+		write("before " + step.name)
+		c.looked = step.looked
+		before := c.LookBefore()
+		if changed := Changed(before, c.Look()); len(changed) != step.want {
+			t.Errorf("a change after a look that is %s: %v", step.name, changed)
+		}
+	}
+}
+
 func BenchmarkContents(b *testing.B) {
 	dir := b.TempDir()
 	for _, name := range strings.Fields("swarm.yaml prompts/a.md prompts/b.md prompts/c.md prompts/d.md prompts/e.md") {
