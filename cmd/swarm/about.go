@@ -415,6 +415,9 @@ func (d *doctor) examineProvider(ctx context.Context, spec swarm.ProviderSpec, u
 			f.Found += ":"
 		}
 	}
+	if spec.BaseURL != "" && f.Problem == "" && providerkind.Of(spec.Kind).BaseURL != "" {
+		f.Found += " at " + spec.BaseURL + ", which is asked at the first turn only"
+	}
 	return f
 }
 

@@ -50,6 +50,7 @@ commands that start the file's agents ask, or end with exit code 2 where no pers
 		},
 	}
 	f := cmd.Flags()
+	f.VarP((*something)(&src.file), "file", "f", "the compose `file`, as other commands name it")
 	f.StringArrayVar(&src.set, "set", nil, "change a `value` of the compose file, as in providers.local.base_url=URL")
 	f.Var((*something)(&src.provider), "provider", "the `provider` of agents that name none (or SWARM_PROVIDER)")
 	f.BoolVar(&list, "list", false, "list only, and confirm nothing")

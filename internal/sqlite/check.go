@@ -182,6 +182,9 @@ func (k *checker) content(mark int64) error {
 	k.tell("index", 0, 0)
 	k.add(c.checkIndex())
 	end := swarm.LogPart{Part: "end", Checked: mark}
+	if mark == 0 && last > 0 && c.sums {
+		end.Note = "the lock file is missing or damaged, so a lost end would not be noticed"
+	}
 	if last < mark {
 		end.Damaged, end.Note = mark-last, fmt.Sprintf("the log ends at event %d, and %d were acknowledged", last, mark)
 	}

@@ -136,3 +136,13 @@ func TestFIFOsBlockNobody(t *testing.T) {
 		must(t, l.Close())
 	}
 }
+
+func TestACheckSaysThatTheEndIsNotKnown(t *testing.T) {
+	s, path, _ := closedStory(t, 3)
+	must(t, os.Remove(path+".lock"))
+	check, err := s.Check(t.Context(), "r", nil)
+	must(t, err)
+	if end := check.Parts[len(check.Parts)-1]; check.Damaged || end.Part != "end" || !strings.Contains(end.Note, "lock file") {
+		t.Errorf("%+v", check)
+	}
+}
