@@ -453,7 +453,7 @@ var foreign = []struct {
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "tests decode the exported messages"},
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "the messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
-	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process", "swarm/internal/sandbox"}, "inotify and start times of processes; pidfd, poll, orphaned processes and peers of sockets; seccomp and Landlock"},
+	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process", "swarm/internal/sandbox", "swarm/internal/statedir"}, "inotify and start times of processes; pidfd, poll, orphaned processes and peers of sockets; seccomp and Landlock; when a file was made"},
 	{"golang.org/x/text/", []string{"swarm/internal/prompt"}, "compares texts of others as they look, by Unicode"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether a terminal is connected"},
 }

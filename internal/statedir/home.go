@@ -101,9 +101,13 @@ func (h *Home) Make() error {
 
 // OfAgent reports whether an agent's program made the folder, or would make it now, because nothing
 // is in it. Its runs are not a person's, and agents may steer them.
+//
+// The note is the first file of the folder. One that is younger than the folder of runs does not
+// count: an agent may have put it into a person's folder.
 func (h *Home) OfAgent() bool {
-	if _, err := os.Lstat(h.in("of-agent")); err == nil {
-		return true
+	if noted, ok := born(h.in("of-agent")); ok {
+		runs, ok := born(h.in("runs"))
+		return !ok || !noted.After(runs)
 	}
 	f, err := os.Open(h.dir)
 	if err != nil {
