@@ -106,7 +106,7 @@ func addGrant(ruleset uintptr, g grant) error {
 	}
 	at, err := unix.Open(g.path, flags, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it has gone or changed since, or cannot be reached: it is not allowed
+		return nil // it has gone or changed since, or cannot be reached: it is not allowed
 	}
 	defer func() { _ = unix.Close(at) }()
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: g.rights(), Parent_fd: int32(at)}

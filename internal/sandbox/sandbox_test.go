@@ -246,12 +246,12 @@ func answerInside(c net.Conn) {
 		const header = 12
 		end := header + bytes.IndexByte(m[header:], 0) + 5 // the name, its type and its class
 		isA := m[end-3] == 1
-		m = append([]byte{m[0], m[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, m[header:end]...)
+		answer := slices.Concat([]byte{m[0], m[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, m[header:end])
 		if isA {
-			m[7] = 1
-			m = append(m, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
+			answer[7] = 1
+			answer = append(answer, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
 		}
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...)); err != nil {
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
 			return
 		}
 	}

@@ -67,7 +67,7 @@ func (p *player) renumberKey(e *swarm.Event) (string, error) {
 	i := strings.LastIndexByte(e.Key, ':')
 	old, err := strconv.ParseInt(e.Key[i+1:], 10, 64)
 	if err != nil || i < 0 {
-		return e.Key, nil
+		return e.Key, nil //nolint:nilerr // a key without a number stays as it is
 	}
 	name := e.Key[:i]
 	new, beyond := p.new.last(old)
