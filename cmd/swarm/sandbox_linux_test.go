@@ -39,12 +39,18 @@ func TestSandboxScripts(t *testing.T) { runScripts(t, "sandbox", pathWithBwrap(t
 
 // TestRealSandboxScripts runs scripts in which a real coding agent is confined, where it is installed.
 func TestRealSandboxScripts(t *testing.T) {
-	runScripts(t, "real-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Claude, "claude", npmtest.Codex, "codex")))
+	runInBoth(t, "real-sandbox", pathWith(t, npmtest.Claude, "claude", npmtest.Codex, "codex"))
 }
 
 // TestRealMoreSandboxScripts are those whose programs take seconds to start.
 func TestRealMoreSandboxScripts(t *testing.T) {
-	runScripts(t, "real-more-sandbox", pathWithBwrap(t, pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode")))
+	runInBoth(t, "real-more-sandbox", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode"))
+}
+
+// runInBoth runs scripts with bubblewrap and with Landlock.
+func runInBoth(t *testing.T, folder, path string) {
+	t.Run("bubblewrap", func(t *testing.T) { runScripts(t, folder, pathWithBwrap(t, path)) })
+	t.Run("landlock", func(t *testing.T) { runScripts(t, folder, pathWithoutBwrap(t, path)) })
 }
 
 func pathWithBwrap(t *testing.T, path string) string {
@@ -53,12 +59,16 @@ func pathWithBwrap(t *testing.T, path string) string {
 
 // TestLandlockScripts runs scripts in which agents are confined without bubblewrap.
 func TestLandlockScripts(t *testing.T) {
+	runScripts(t, "landlock", pathWithoutBwrap(t, os.Getenv("PATH")))
+}
+
+func pathWithoutBwrap(t *testing.T, path string) string {
 	needLandlock(t)
 	broken := t.TempDir()
 	if err := breakBwrap(broken); err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, "landlock", broken+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return broken + string(filepath.ListSeparator) + path
 }
 
 // needLandlock skips the test where the kernel's Landlock does not suffice.
