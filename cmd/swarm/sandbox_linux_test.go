@@ -418,17 +418,35 @@ func TestASandboxEndsWithItsDriver(t *testing.T) {
 		file := "providers:\n  p: {kind: command, sandbox: os, command: [sh, -c, \"exec > alive; echo up; setsid sleep 1000 & sleep 1000\"]}\n" +
 			"tasks:\n  t: {prompt-string: Wait.}\n"
 		c.must(os.WriteFile(c.work+"/c.yaml", []byte(file), 0o644))
+		temp := c.home + "/temp" // where Landlock's way has its temporary files
+		c.must(os.Mkdir(temp, 0o700))
+		c.must(os.Chown(temp, uid, -1))
 		driver := c.command(c.dir+"/bin/swarm", "up", "-f", "c.yaml")
+		driver.Env = append(driver.Env, "TMPDIR="+temp)
 		c.must(driver.Start())
 		alive, err := os.Open(fifo) // when the program has opened it too
 		c.must(err)
 		defer alive.Close()
 		_, err = alive.Read(make([]byte, 3))
 		c.must(err)
+		changes, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		c.must(err)
+		defer func() { _ = unix.Close(changes) }()
+		_, err = unix.InotifyAddWatch(changes, temp, unix.IN_DELETE)
+		c.must(err)
 		c.must(driver.Process.Kill())
 		_ = driver.Wait()
 		if _, err := io.ReadAll(alive); err != nil { // it ends when no process holds the other end
 			t.Error(err)
+		}
+		for {
+			left, err := filepath.Glob(temp + "/swarm-sandbox-*")
+			c.must(err)
+			if len(left) == 0 {
+				break
+			}
+			_, err = unix.Read(changes, make([]byte, 4096)) // until one is deleted
+			c.must(err)
 		}
 	})
 }

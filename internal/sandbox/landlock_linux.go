@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -123,6 +124,9 @@ func (p *policy) prepareLandlock() (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	// When the driver is gone, a message of this stage goes to a broken pipe. It must not end the
+	// stage before cleanLandlock has. Unlike an ignored signal, the program does not inherit this.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	p.Temp, err = os.MkdirTemp("", "swarm-sandbox-")
 	return err
 }
