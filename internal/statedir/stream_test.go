@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -391,4 +392,20 @@ func BenchmarkStreamOverTheCap(b *testing.B) {
 		}
 		must(b, w.Close())
 	})
+}
+
+// A named pipe in the place of a stream is an error, and nobody waits for its writer.
+func TestAStreamThatIsANamedPipe(t *testing.T) {
+	for _, name := range []string{indexName, saidName} {
+		h := newHome(t)
+		w := h.WriteStreams("r")
+		w.Turn("a/1/1", 1).Write("text", "x")
+		must(t, w.Close())
+		path := filepath.Join(h.streamDir("r"), name)
+		must(t, os.Remove(path))
+		must(t, syscall.Mkfifo(path, 0o600))
+		if err := readAll(h, "a/1/1", 1, func(Record) error { return nil }); err == nil || !strings.Contains(err.Error(), "it is no file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

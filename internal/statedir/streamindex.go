@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
@@ -109,14 +110,19 @@ func (s *StreamsReader) since(name string, after int32) (numbers []int32) {
 	return numbers
 }
 
-// open opens a file of the run; nil = it does not exist.
+// open opens a file of the run; nil = it does not exist. O_NONBLOCK keeps it from waiting for the
+// writer of a named pipe that somebody has put there.
 func (s *StreamsReader) open(name string) (*os.File, error) {
-	f, err := os.OpenFile(s.dir+"/"+name, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(s.dir+"/"+name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, s.unreadable(name, err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, s.unreadable(name, cmp.Or(err, errors.New("it is no file")))
 	}
 	return f, nil
 }
