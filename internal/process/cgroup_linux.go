@@ -188,6 +188,24 @@ func (g *cgroup) kill() {
 	}
 }
 
+// freeze stops all processes of the cgroup at once, so that none can start another, and returns how
+// they go on. A stopped process can be killed.
+func (g *cgroup) freeze() (thaw func()) {
+	if g == nil {
+		return func() {}
+	}
+	set := func(on string) { _ = os.WriteFile(filepath.Join(g.path, "cgroup.freeze"), []byte(on), 0) }
+	set("1")
+	frozen := func() bool {
+		text, err := os.ReadFile(filepath.Join(g.path, "cgroup.events"))
+		return err != nil || bytes.Contains(text, []byte("frozen 1"))
+	}
+	for patience := time.Now().Add(time.Second); !frozen() && time.Now().Before(patience); {
+		time.Sleep(time.Millisecond)
+	}
+	return func() { set("0") }
+}
+
 // end asks the processes of the cgroup to end, kills them after the grace period, and removes the
 // cgroup. It returns how many processes it found. It does nothing to a cgroup that this process is
 // in: a program of a killed driver may call us.

@@ -147,7 +147,30 @@ func (p *Process) endLeftovers(grace time.Duration) {
 	delete(family.jobs, p.number)
 	family.mu.Unlock()
 	number := p.limitMark().job()
-	family.end(grace, p.poll, func(o *orphan) bool { return o.job == number || o.job == 0 && family.unclaimed(o, "") })
+	mine := func(o *orphan) bool { return o.job == number || o.job == 0 && family.unclaimed(o, "") }
+	family.end(p.job.Run, grace, p.poll, mine)
+}
+
+// killFrozen kills the orphans that mine selects while no program of the run can start a process. So
+// a process that starts its successor and exits, again and again, cannot outrun the search. The
+// run's other programs stop for that moment. Without a cgroup there is nothing to freeze.
+func (c *children) killFrozen(runID swarm.RunID, mine func(*orphan) bool) {
+	c.mu.Lock()
+	g := c.cgroups[runID]
+	c.mu.Unlock()
+	if g == nil {
+		return
+	}
+	defer g.freeze()()
+	for patience := time.Now().Add(DefaultGrace); time.Now().Before(patience); time.Sleep(time.Millisecond) {
+		found := c.find(mine) // a successor becomes our child when its parent is dead
+		if len(found) == 0 {
+			return
+		}
+		for _, pid := range found {
+			c.signal(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // Clear ends the processes that a run's programs left behind, if this process started them. The
@@ -158,7 +181,7 @@ func Clear(runID swarm.RunID) (ended int) {
 	if childless || jobs.Load() == 0 {
 		return 0
 	}
-	return family.end(DefaultGrace, time.Sleep, family.ofRun(runID))
+	return family.end(runID, DefaultGrace, time.Sleep, family.ofRun(runID))
 }
 
 // Kill ends the processes of a run at once, without a grace period. The caller drives the run.
@@ -182,10 +205,14 @@ func Kill(runID swarm.RunID) {
 	}, family.signal)
 }
 
-// end ends the orphans that mine selects. It marks those that cannot be ended, so that the next
-// search does not wait for them again.
-func (c *children) end(grace time.Duration, wait func(time.Duration), mine func(*orphan) bool) (ended int) {
+// end ends the orphans of a run that mine selects. It marks those that cannot be ended, so that the
+// next search does not wait for them again.
+func (c *children) end(runID swarm.RunID, grace time.Duration, wait func(time.Duration), mine func(*orphan) bool) (ended int) {
 	ended, left := terminate(grace, wait, func() []int { return c.find(mine) }, c.signal)
+	if len(left) > 0 {
+		c.killFrozen(runID, mine)
+		left = c.find(mine)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pid := range left {
