@@ -54,10 +54,10 @@ var schemes = []string{"bearer", "basic", "token"}
 // secrets by name. All values in more are secrets, whatever their names, and all values with one of
 // the beginnings.
 func New(environ []string, more map[string]string, beginnings ...Beginning) *Redactor {
-	values := map[string]string{} // value → name; if several names have the same value, the first in the alphabet
+	values := map[string]string{} // value → name; if several names have the same value, the better one
 	addValue := func(name, value string) {
 		value = strings.TrimSpace(value)
-		if old, ok := values[value]; !trivial(value) && (!ok || name < old) {
+		if old, ok := values[value]; !trivial(value) && (!ok || better(name, old)) {
 			values[value] = name
 		}
 	}
@@ -92,17 +92,16 @@ func New(environ []string, more map[string]string, beginnings ...Beginning) *Red
 	if len(values) == 0 && len(beginnings) == 0 {
 		return r
 	}
-	marks := map[string]string{}
+	names := map[string]string{} // by spelling
 	for value, name := range values {
-		mark := "[secret " + printable(name) + "]"
 		for _, text := range spellings(value) {
-			if old, ok := marks[text]; !ok || mark < old {
-				marks[text] = mark
+			if old, ok := names[text]; !ok || better(name, old) {
+				names[text] = name
 			}
 		}
 	}
-	for text, mark := range marks {
-		r.needles = append(r.needles, needle{text: text, mark: mark})
+	for text, name := range names {
+		r.needles = append(r.needles, needle{text: text, mark: "[secret " + printable(name) + "]"})
 	}
 	for _, b := range beginnings {
 		for _, text := range spellings(b.Text) { // in hexadecimal the rest is twice as long
@@ -197,4 +196,13 @@ func (s *Stream) Flush() string {
 	rest := s.held
 	s.held = ""
 	return s.r.String(rest)
+}
+
+// better reports whether a name says more about a secret than another: it names a secret, or it is
+// the first in the alphabet.
+func better(name, than string) bool {
+	if secret := LooksSecret(name); secret != LooksSecret(than) {
+		return secret
+	}
+	return name < than
 }
