@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,7 +15,8 @@ import (
 // user.
 func TestAgentsCannotReadTheirDriversKeys(t *testing.T) {
 	p := newPlaceOfNobody(t)
-	p.env = append(p.env, "ANTHROPIC_API_KEY=canary-model", "OPENAI_API_KEY=canary-model-2", "SWARM_TOKEN=canary-server",
+	without := p.env
+	p.env = append(slices.Clone(p.env), "ANTHROPIC_API_KEY=canary-model", "OPENAI_API_KEY=canary-model-2", "SWARM_TOKEN=canary-server",
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization=canary-collector")
 	// The names of files must not have the word in them that is searched for.
 	p.write("spy.sh", `
@@ -50,7 +52,10 @@ tasks: {a: {agent: spy, prompt-string: x}}
 	p.runs(0, "up")
 	check("up")
 	p.runs(0, "up", "-d")
+	keys := p.env
+	p.env = without // a program can be inspected between its start and its first instruction
 	p.runs(0, "wait", "@last")
+	p.env = keys
 	check("up -d")
 	if out, errs := p.runs(0, "run", "@spy hello"); !strings.Contains(strings.ReplaceAll(out, "spy | ", ""), want) {
 		t.Errorf("run: the agent says %q%s", out, errs)
