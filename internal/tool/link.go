@@ -211,7 +211,7 @@ type boundedBody struct {
 // Read starts the limit anew after each event of a stream, which a blank line ends.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		b.link.over.Store(int64(b.link.limit()))
+		b.link.over.CompareAndSwap(0, int64(b.link.limit())) // the library may read once more after the call has failed
 		return 0, errors.New("too much at once")
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
