@@ -46,8 +46,9 @@ type Options struct {
 	reading     func() *reading        // see ReadOnce; nil = the file is read by each call
 }
 
-// ReadOnce returns options for several calls, one after the other, of which only the first parses
-// and decodes the file. Their File, Source and Set must stay as they are.
+// ReadOnce returns options that several calls can share. The first call parses the file, and the
+// later ones use its result. The calls must not run at the same time, and File, Source and Set must
+// not change between them.
 func (o Options) ReadOnce() Options {
 	if o.reading != nil {
 		return o

@@ -36,8 +36,8 @@ func CallerFromEnv() Caller {
 //   - An ancestor of this process drives a run of the state folder. Then this process is inside a turn
 //     of that run.
 //   - The limit that programs of runs inherit: see [process.Inside]. It stays when the driver is
-//     killed, and in a pid namespace. It does not tell which turn it is, nor of which state folder,
-//     so it counts in every folder that an agent has not made itself.
+//     killed, and in a pid namespace. It names neither the turn nor the state folder, so it counts
+//     in every state folder except those that an agent made itself.
 //
 // This is no sandbox. Both are known on Linux only, and a process that another service starts for
 // the agent (cron, systemd, sshd, a container) has neither.

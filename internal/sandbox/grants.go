@@ -20,8 +20,8 @@ type grant struct {
 	write bool // it may be written too
 }
 
-// devices are what a program may open in /dev. A terminal is not among them: whoever opens one can
-// write to it what its person seems to type.
+// devices are the files in /dev that a program may open. Terminals are left out: a program that
+// opens one can inject input, as if the person had typed it.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // grants returns what the program may read and write.
