@@ -46,6 +46,7 @@ type EnvelopeKind string
 // Senders and receivers that are not agents.
 const (
 	User         = "user"         // a person
+	Supervisor   = "supervisor"   // the agent of a swarm that divides the query and answers it
 	Orchestrator = "orchestrator" // the runtime itself: returned mail, reminders
 )
 

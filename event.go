@@ -130,6 +130,7 @@ const (
 	TurnSession     EventKind = "turn_session" // [TurnInSession]: the agent's program has named the turn's session
 	TurnEnded       EventKind = "turn_ended"   // [CallEnd]
 	TurnCarriedOver EventKind = "turn_kept"    // [CallEnd]: the turn's end in the run that this one retries
+	ActionEnded     EventKind = "action_ended" // [CallEnd]: the action of a swarm's iteration was taken
 	CallEnded       EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
 	LoopEnded       EventKind = "loop_ended"   // [CallEnd]: a loop that another loop started has ended
 	Tick            EventKind = "tick"         // a loop's timer fired
@@ -168,7 +169,7 @@ const (
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
-	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionEnded, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
 	AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
@@ -297,6 +298,7 @@ type RunEnd struct {
 	Reason string   `json:"reason,omitempty"`
 	Why    *Message `json:"why,omitempty"`    // the reason as a code, for decisions
 	Report string   `json:"report,omitempty"` // of a team: its lead's report
+	Answer TurnID   `json:"answer,omitempty"` // of a swarm: the turn that holds the answer
 	Usage  Usage    `json:"usage,omitzero"`
 }
 
@@ -428,8 +430,27 @@ type TurnInSession struct {
 
 // An AgentEnd says why an agent gets no more turns.
 type AgentEnd struct {
-	Kind   ErrorKind `json:"kind,omitempty"` // of its last failure; [CutByCancel] = a person cancelled it
-	Reason string    `json:"reason"`
+	Kind    ErrorKind `json:"kind,omitempty"`    // of its last failure; [CutByCancel] = a person cancelled it
+	Outcome Outcome   `json:"outcome,omitempty"` // of an agent of a swarm
+	Reason  string    `json:"reason"`
+}
+
+// An Outcome is how an agent of a swarm ended. Its findings count in each case.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeDone      Outcome = "done"      // it said so
+	OutcomeConverged Outcome = "converged" // it did nothing but talk
+	OutcomeForced    Outcome = "forced"    // its iterations are used up
+	OutcomeAborted   Outcome = "aborted"   // it failed again and again
+	OutcomeTimedOut  Outcome = "timed_out" // its time is over
+	OutcomeSpent     Outcome = "spent"     // the run's budget is
+)
+
+// Good says whether an agent with this outcome has a result.
+func (o Outcome) Good() bool {
+	return o == OutcomeDone || o == OutcomeConverged || o == OutcomeForced || o == OutcomeSpent
 }
 
 // An Approval is a question that only a person may answer: may the agent do this?
@@ -568,6 +589,7 @@ type CallEnd struct {
 	Verdicts  []Verdict `json:"verdicts,omitempty"`
 	Findings  []Finding `json:"findings,omitempty"` // suspicious behaviour in the turn
 	Outside   []string  `json:"outside,omitempty"`  // files that it changed although its phase forbids it
+	Action    *Action   `json:"action,omitempty"`   // of an iteration of a swarm: what the agent does
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
 	Report    string    `json:"report,omitempty"`   // the agent's report with it
 	// Wrote is the newest envelope by which the runtime itself gave an agent a turn during this
@@ -575,6 +597,31 @@ type CallEnd struct {
 	Wrote       int64 `json:"wrote,omitempty"`
 	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
 }
+
+// An Action is what an agent of a swarm does in an iteration, as far as the loop must know it. The
+// turn's output has the rest.
+type Action struct {
+	Kind ActionKind `json:"kind"`
+	Tool string     `json:"tool,omitempty"` // of tool_call
+	// Taken says that the agent has done it in its turn, with tools of its own. Otherwise the loop
+	// has it done.
+	Taken bool `json:"taken,omitempty"`
+}
+
+// An ActionKind is one of the things that an agent of a swarm can do in an iteration.
+type ActionKind string
+
+// The kinds of actions.
+const (
+	ActToolCall    ActionKind = "tool_call"
+	ActPublishData ActionKind = "publish_data"
+	ActSendMessage ActionKind = "send_message"
+	ActRequestHelp ActionKind = "request_help"
+	ActDone        ActionKind = "done"
+)
+
+// ActionKinds lists all kinds, in the order in which prompts describe them.
+var ActionKinds = []ActionKind{ActToolCall, ActPublishData, ActSendMessage, ActRequestHelp, ActDone}
 
 // A Finding is suspicious behaviour in a turn, with the evidence. The turn runner reports findings;
 // the team loop decides what to do about them.

@@ -42,6 +42,7 @@ const (
 	StallSameMail   MessageCode = "stall_same_mail"   // agent, to whom, the envelope, in how many turns
 	StallOnlyTwo    MessageCode = "stall_only_two"    // how many messages, two agents
 	StallUnsent     MessageCode = "stall_unsent"      // agent, to whom, evidence
+	Undivided       MessageCode = "undivided"         // why the query of a swarm could not be divided
 	StallShared     MessageCode = "stall_shared"      // files, phase, turn, agent, who else worked: the author is unknown
 )
 
@@ -52,4 +53,4 @@ const (
 
 // MessageCodes lists all codes.
 var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, BackFailed, BackCancelled, BackEnded,
-	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused}
+	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided}

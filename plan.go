@@ -40,6 +40,7 @@ type Plan struct {
 	Notify      *ProviderSpec  `json:"notify,omitempty"` // how a person learns that the run needs them; nil = not at all
 	Topics      *TopicLimits   `json:"topics,omitempty"` // nil = [DefaultTopics]
 	Team        *Team          `json:"team,omitempty"`   // of a team, which has no tasks: how it works
+	Swarm       *Swarm         `json:"swarm,omitempty"`  // of a swarm, which is a team too: how its agents iterate
 	Stdin       Hash           `json:"stdin,omitempty"`  // the text of {{STDIN}}
 	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
 }
@@ -187,6 +188,27 @@ type Team struct {
 	Retries      *int          `json:"retries,omitempty"`  // how many retries a failed turn gets; nil = 2
 	OnStall      OnStall       `json:"on_stall,omitempty"` // what happens when it makes no progress; "" = it pauses
 	Pack         string        `json:"pack,omitempty"`     // the ref of the goal's context pack; "" = none
+}
+
+// A Swarm says how a team divides a query, works on the parts in iterations, and answers.
+type Swarm struct {
+	Query      Hash          `json:"query,omitempty"`
+	Workers    int           `json:"workers"`         // agents that work at once
+	Iterations int           `json:"iterations"`      // of one agent
+	Timeout    time.Duration `json:"timeout"`         // of one agent, from its first turn
+	Messages   int           `json:"messages"`        // that one agent may send
+	Subtasks   []Subtask     `json:"subtasks"`        // the parts of the query that this plan adds
+	Worker     Agent         `json:"worker,omitzero"` // what an agent is like whose subtask names no role
+	Roles      []Agent       `json:"roles,omitempty"` // what agents are like whose subtask names one of these
+}
+
+// A Subtask is a part of a swarm's query. One agent works on it.
+type Subtask struct {
+	ID          string   `json:"id"`
+	Description string   `json:"description"`
+	Role        string   `json:"role,omitempty"`       // an agent of the compose file that works on it; "" = any
+	DependsOn   []string `json:"depends_on,omitempty"` // subtasks that must have ended before
+	Agent       string   `json:"agent,omitempty"`      // who works on it
 }
 
 // TopicLimits bound how much of each topic a prompt shows.

@@ -1,0 +1,152 @@
+// Package subtask reads how a query is divided: the supervisor's answer, or a person's file. Both
+// have the form {"subtasks": [{"id", "description", "role", "depends_on"}]}, where only the
+// description is needed.
+package subtask
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/modeljson"
+	"swarm/internal/plan"
+	"swarm/internal/strictjson"
+)
+
+// Limits of one subtask.
+const (
+	maxDescription = 8 << 10 // bytes
+	maxID          = 64      // bytes
+)
+
+// ReadAnswer reads the subtasks in a model's answer. Fields that we do not know are ignored.
+func ReadAnswer(answer string) ([]swarm.Subtask, error) {
+	o, err := modeljson.Find(answer, "subtasks")
+	if err != nil {
+		return nil, asModel(err)
+	}
+	var list []map[string]json.RawMessage
+	if !o.Has("subtasks") || json.Unmarshal(o.Fields["subtasks"], &list) != nil {
+		return nil, asModel(swarm.Errorf(swarm.Unexpected, "the field %q must be a list of objects", "subtasks"))
+	}
+	all := make([]swarm.Subtask, len(list))
+	for i, fields := range list {
+		known := map[string]json.RawMessage{}
+		for _, name := range names {
+			if value, ok := fields[name]; ok {
+				known[name] = value
+			}
+		}
+		if err := json.Unmarshal(swarm.Encode(known), &all[i]); err != nil {
+			return nil, asModel(swarm.Errorf(swarm.Unexpected, "subtask %d cannot be read: %w", i+1, err))
+		}
+	}
+	if err := complete(all); err != nil {
+		return nil, asModel(err)
+	}
+	return all, nil
+}
+
+// asModel makes an error one that is worth another answer, with the form that is wanted.
+func asModel(err error) error {
+	return swarm.Errorf(swarm.Unexpected, "%w", err).
+		WithHint(`return ONLY one JSON object, such as {"subtasks": [{"id": "t1", "description": "…", "depends_on": []}]}`)
+}
+
+// ReadFile reads the subtasks that a person wrote, strictly.
+func ReadFile(text []byte) ([]swarm.Subtask, error) {
+	whole := strictjson.ReadObject("the plan", text, maxFile, "subtasks")
+	whole.Need("subtasks")
+	var all []swarm.Subtask
+	for _, o := range whole.Objects("subtasks", names...) {
+		o.Need("description")
+		all = append(all, swarm.Subtask{ID: o.Text("id"), Description: o.Text("description"), Role: o.Text("role"), DependsOn: o.Texts("depends_on")})
+	}
+	if err := whole.Err(); err != nil {
+		return nil, err
+	}
+	return all, complete(all)
+}
+
+const maxFile = 1 << 20 // bytes
+
+var names = []string{"id", "description", "role", "depends_on"}
+
+// complete names the subtasks that have no id, and checks all of them.
+func complete(all []swarm.Subtask) error {
+	if len(all) == 0 {
+		return swarm.Errorf(swarm.BadInput, "there are no subtasks").WithHint("write at least one")
+	}
+	at := map[string]int{}
+	for i := range all {
+		s := &all[i]
+		s.ID, s.Description = strings.TrimSpace(s.ID), strings.TrimSpace(s.Description)
+		if s.ID == "" {
+			s.ID = "t" + strconv.Itoa(i+1)
+		}
+		switch before, twice := at[s.ID]; {
+		case twice:
+			return swarm.Errorf(swarm.BadInput, "subtasks %d and %d have the same id %s", before+1, i+1, swarm.Quote(s.ID))
+		case len(s.ID) > maxID:
+			return swarm.Errorf(swarm.BadInput, "the id of subtask %d has %d bytes; %d are allowed", i+1, len(s.ID), maxID)
+		case s.Description == "":
+			return swarm.Errorf(swarm.BadInput, "subtask %s has no description", swarm.Quote(s.ID))
+		case len(s.Description) > maxDescription:
+			return swarm.Errorf(swarm.BadInput, "the description of subtask %s has %d bytes; %d are allowed",
+				swarm.Quote(s.ID), len(s.Description), maxDescription)
+		}
+		at[s.ID] = i
+	}
+	return checkOrder(all, at)
+}
+
+// checkOrder refuses dependencies on subtasks that do not exist, and cycles.
+func checkOrder(all []swarm.Subtask, at map[string]int) error {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	for i := range all {
+		s := &all[i]
+		slices.Sort(s.DependsOn)
+		s.DependsOn = slices.Compact(s.DependsOn)
+		for _, need := range s.DependsOn {
+			if _, ok := at[need]; !ok {
+				return swarm.Errorf(swarm.BadInput, "subtask %s depends on %s, which does not exist", swarm.Quote(s.ID), swarm.Quote(need)).
+					WithHint("%s", swarm.DidYouMean(need, ids))
+			}
+		}
+	}
+	cycle := plan.Cycle(len(all), func(i int) (needs []int) {
+		for _, need := range all[i].DependsOn {
+			needs = append(needs, at[need])
+		}
+		return needs
+	})
+	if cycle == nil {
+		return nil
+	}
+	var path []string
+	for _, i := range append(cycle, cycle[0]) {
+		path = append(path, all[i].ID)
+	}
+	return swarm.Errorf(swarm.BadInput, "subtasks wait for each other: %s", strings.Join(path, " → ")).
+		WithHint("take out one of these dependencies")
+}
+
+// Cap keeps the first subtasks, and says which ones have no room. Nothing waits for those.
+func Cap(all []swarm.Subtask, most int) (kept []swarm.Subtask, dropped []string) {
+	if len(all) <= most {
+		return all, nil
+	}
+	for _, s := range all[most:] {
+		dropped = append(dropped, s.ID)
+	}
+	kept = slices.Clone(all[:most])
+	for i := range kept {
+		kept[i].DependsOn = slices.DeleteFunc(slices.Clone(kept[i].DependsOn), func(id string) bool { return slices.Contains(dropped, id) })
+	}
+	return kept, dropped
+}

@@ -1,0 +1,86 @@
+package subtask_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"swarm"
+	. "swarm/internal/subtask"
+)
+
+func TestReadAnswer(t *testing.T) {
+	got, err := ReadAnswer("Here is my plan:\n```json\n" + `{"reasoning": "by country", "subtasks": [
+		{"description": " The US market ", "effort": "high"},
+		{"id": "jp", "description": "The Japanese market", "role": "researcher"},
+		{"id": "sum", "description": "Compare", "depends_on": ["t1", "jp", "jp"]},
+	]}` + "\n```")
+	want := []swarm.Subtask{
+		{ID: "t1", Description: "The US market"},
+		{ID: "jp", Description: "The Japanese market", Role: "researcher"},
+		{ID: "sum", Description: "Compare", DependsOn: []string{"jp", "t1"}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	got, err := ReadFile([]byte(`{"subtasks": [{"description": "a"}, {"id": "b", "description": "b", "depends_on": ["t1"]}]}`))
+	want := []swarm.Subtask{{ID: "t1", Description: "a"}, {ID: "b", Description: "b", DependsOn: []string{"t1"}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	if _, err := ReadFile([]byte(`{"subtasks": [{"description": "a", "depend_on": []}]}`)); err == nil || swarm.HintOf(err) == "" {
+		t.Errorf("an unknown field gives %v", err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"prose":               {"First the US, then Japan.", "has no object with the field"},
+		"no list":             {`{"subtasks": "US"}`, "must be a list"},
+		"none":                {`{"subtasks": []}`, "there are no subtasks"},
+		"a text in the list":  {`{"subtasks": ["US"]}`, "must be a list of objects"},
+		"no description":      {`{"subtasks": [{"id": "us"}]}`, `subtask "us" has no description`},
+		"a number":            {`{"subtasks": [{"description": 1}]}`, "subtask 1 cannot be read"},
+		"an id twice":         {`{"subtasks": [{"id": "t2", "description": "a"}, {"description": "b"}]}`, "subtasks 1 and 2 have the same id"},
+		"an unknown need":     {`{"subtasks": [{"id": "us", "description": "a", "depends_on": ["su"]}]}`, `depends on "su", which does not exist`},
+		"a cycle":             {`{"subtasks": [{"id": "a", "description": "a", "depends_on": ["b"]}, {"id": "b", "description": "b", "depends_on": ["a"]}]}`, "a → b → a"},
+		"itself":              {`{"subtasks": [{"id": "a", "description": "a", "depends_on": ["a"]}]}`, "a → a"},
+		"a long description":  {`{"subtasks": [{"description": "` + strings.Repeat("a", 9000) + `"}]}`, "8192 are allowed"},
+		"cut in the last one": {`{"subtasks": [{"description": "a"}, {"descr`, "breaks off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ReadAnswer(test.text)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %+v, %v, want %q", got, err, test.want)
+			}
+			if swarm.KindOf(err) != swarm.Unexpected || swarm.HintOf(err) == "" {
+				t.Errorf("the error has kind %s and hint %q", swarm.KindOf(err), swarm.HintOf(err))
+			}
+		})
+	}
+}
+
+func TestCap(t *testing.T) {
+	kept, dropped := Cap([]swarm.Subtask{{ID: "a", DependsOn: []string{"c"}}, {ID: "b"}, {ID: "c"}}, 2)
+	if len(kept) != 2 || len(kept[0].DependsOn) != 0 || !reflect.DeepEqual(dropped, []string{"c"}) {
+		t.Errorf("kept %+v, dropped %v", kept, dropped)
+	}
+}
+
+func FuzzReadAnswer(f *testing.F) {
+	f.Add(`{"subtasks": [{"description": "a", "depends_on": ["t1"]},]}`)
+	f.Add(`x {"subtasks": [{"id": "a", "description": "a"`)
+	f.Fuzz(func(t *testing.T, answer string) {
+		all, err := ReadAnswer(answer)
+		if err != nil {
+			return
+		}
+		again, err := ReadFile(swarm.Encode(map[string]any{"subtasks": all}))
+		if err == nil && !reflect.DeepEqual(all, again) {
+			t.Errorf("%+v becomes %+v", all, again)
+		}
+	})
+}
