@@ -64,6 +64,8 @@ type Request struct {
 	Phase     swarm.Phase        // of its team; "" = none
 	Door      swarm.ToolEndpoint // where a program finds the swarm tools; zero = nowhere
 	Trace     string             // W3C traceparent for the program's own spans; "" = none
+	// Plain asks a model for one answer without tools. nil = it is asked until it calls no tools.
+	Plain *Plain
 	// ToolSpecs are the swarm tools that it is offered. Call runs them.
 	ToolSpecs []swarm.ToolSpec
 	// Call runs a swarm tool in the agent's name, while the turn runs. An error is an answer for
@@ -78,6 +80,15 @@ type Request struct {
 	// Ask asks a person for an approval, and waits for the answer: ok, and why not. nil = no person
 	// can be asked.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
+}
+
+// Plain says how a model is asked for one answer that it gives in words. An answer that is cut at
+// its limit of tokens is an answer too.
+type Plain struct {
+	System      string  // instructions before the prompt
+	Prefill     string  // the beginning of the answer, where the server has that; the output begins with it
+	Temperature float64 // if the provider's configuration has none
+	MaxTokens   int64   // of the answer, if the provider's configuration has none
 }
 
 // Folder returns the folder that its tools may touch.

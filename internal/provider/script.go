@@ -133,7 +133,7 @@ func (p scriptParser) entry(n *yaml.Node) (entry, error) {
 		case "task":
 			e.task, err = p.name(value, "a task", swarm.CheckTaskName)
 		case "agent":
-			e.agent, err = p.name(value, "an agent", swarm.CheckAgentName)
+			e.agent, err = p.name(value, "an agent", checkScriptAgent)
 		case "iteration":
 			e.iteration, err = p.number(value, key, 1, math.MaxInt32)
 		case "say":
@@ -303,4 +303,12 @@ func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 func isNumber(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) &&
 		strings.TrimSpace(text) == text
+}
+
+// checkScriptAgent allows the name of the supervisor beside those of agents.
+func checkScriptAgent(name string) error {
+	if name == swarm.Supervisor {
+		return nil
+	}
+	return swarm.CheckAgentName(name)
 }

@@ -28,6 +28,7 @@ type anthropicAsk struct {
 	MaxTokens   int64              `json:"max_tokens"`
 	Temperature *float64           `json:"temperature,omitempty"`
 	Stream      bool               `json:"stream"`
+	System      []block            `json:"system,omitempty"`
 	Tools       []anthropicTool    `json:"tools,omitempty"`
 	Messages    []anthropicMessage `json:"messages"`
 }
@@ -75,6 +76,9 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	for _, tool := range c.tools {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})
 	}
+	if c.system != "" { // the same in all iterations of an agent
+		q.System = []block{{Type: "text", Text: c.system, Cache: ephemeral}}
+	}
 	prompt := block{Type: "text", Text: c.prompt}
 	// Each tool call sends the prompt again. Caching a prompt that is sent only once would cost
 	// more.
@@ -95,8 +99,13 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		}
 		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.message}, anthropicMessage{"user", results})
 	}
+	if c.prefill != "" {
+		q.Messages = append(q.Messages, anthropicMessage{"assistant", []block{{Type: "text", Text: c.prefill}}})
+	}
 	return marshal(q)
 }
+
+func (anthropic) goesOn() bool { return true }
 
 func (anthropic) newListener(a *answer) listener { return &anthropicListener{answer: a} }
 

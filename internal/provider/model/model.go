@@ -43,6 +43,7 @@ type dialect interface {
 	signRequest(h http.Header, key string)
 	encodeRequest(c *conversation) ([]byte, error)
 	newListener(a *answer) listener
+	goesOn() bool // its models go on from the beginning of an answer
 }
 
 // A listener decodes one answer.
@@ -63,6 +64,7 @@ type model struct {
 	client    *http.Client
 	pace      provider.Pace
 	redactors sync.Map // by key, because `env` of an agent may name another one
+	unfilled  sync.Map // models that do not go on from the beginning of an answer
 }
 
 // Open makes the provider that spec describes. It makes no connection.
@@ -122,6 +124,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 		maxTokens:   m.spec.MaxTokens,
 		temperature: m.spec.Temperature,
 	}
+	m.askPlainly(&c, r.Plain)
 	if c.model == "" {
 		return provider.Reply{
 				Free: true,
@@ -134,6 +137,21 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 		err = swarm.CutError(ctx)
 	}
 	return t.reply(), err
+}
+
+// askPlainly makes a conversation one question without tools.
+func (m *model) askPlainly(c *conversation, p *provider.Plain) {
+	if p == nil {
+		return
+	}
+	c.system, c.tools = p.System, nil
+	if _, refused := m.unfilled.Load(c.model); m.dialect.goesOn() && !refused {
+		c.prefill = p.Prefill
+	}
+	c.maxTokens = cmp.Or(c.maxTokens, p.MaxTokens)
+	if c.temperature == nil {
+		c.temperature = &p.Temperature
+	}
 }
 
 // redactorFor removes a key from texts, whatever its variable is called.

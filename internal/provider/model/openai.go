@@ -67,8 +67,11 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		Model:       c.model,
 		Temperature: c.temperature,
 		Stream:      true,
-		Messages:    []openaiMessage{{Role: "user", Content: &c.prompt}},
 	}
+	if c.system != "" {
+		q.Messages = append(q.Messages, openaiMessage{Role: "system", Content: &c.system})
+	}
+	q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: &c.prompt})
 	q.StreamOptions.IncludeUsage = true
 	if o.compatible {
 		q.MaxTokens = c.maxTokens
@@ -91,6 +94,8 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 	}
 	return marshal(q)
 }
+
+func (openai) goesOn() bool { return false }
 
 func (openai) newListener(a *answer) listener {
 	return &openaiListener{answer: a, callAt: map[int]*call{}}

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"swarm"
@@ -91,6 +92,8 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	return a, said, nil
 }
 
+var errPrefill = errors.New("the model does not go on from the beginning of an answer")
+
 var errSilent = errors.New("the server said nothing for too long")
 
 // readAnswer reads an answer to its end. alive is called for each event.
@@ -169,6 +172,9 @@ func (t *turn) refusedError(w *http.Response) error {
 	var told struct{ Error problem }
 	if json.Unmarshal(data, &told) != nil {
 		told.Error.Message = string(data)
+	}
+	if w.StatusCode == http.StatusBadRequest && t.conversation.prefill != "" && strings.Contains(strings.ToLower(told.Error.Message), "prefill") {
+		return errPrefill
 	}
 	f := failureOf(w.StatusCode, &told.Error)
 	f.After = provider.RetryAfter(w.Header)

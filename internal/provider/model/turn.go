@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -23,7 +24,9 @@ const (
 // A conversation is what the model is asked: the prompt, and the rounds since.
 type conversation struct {
 	model       string
+	system      string
 	prompt      string
+	prefill     string // the beginning of the answer
 	tools       []swarm.ToolSpec
 	maxTokens   int64
 	temperature *float64
@@ -90,10 +93,17 @@ func (t *turn) run(ctx context.Context) error {
 			return err
 		}
 		a, said, err := t.askModel(ctx)
+		if errors.Is(err, errPrefill) { // newer models only answer a user's message
+			t.unfilled.Store(t.conversation.model, true)
+			t.conversation.prefill = ""
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		switch {
+		case a.stop == stopLength && t.request.Plain != nil && a.text.Len() > 0:
+			return nil
 		case a.stop == stopLength:
 			return swarm.Errorf(swarm.NoResult, "the answer was cut off at the limit of tokens").
 				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
@@ -159,6 +169,9 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 		}
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
 		if kind == swarm.DeltaText {
+			if !a.shown {
+				text = t.conversation.prefill + text
+			}
 			a.shown = true
 			a.text.WriteString(text)
 		}
