@@ -61,6 +61,23 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/excerpt":    {1, nil},
 	"swarm/internal/strictjson": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/station":    {1, []use{{"swarm", nouns}}},
+	"swarm/internal/modeljson": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/strictjson", "what was mended is read strictly"},
+	}},
+	"swarm/internal/action": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/modeljson", "an action is a JSON object in a model's answer"},
+		{"swarm/internal/strictjson", "parameters that stand in a string are read strictly"},
+	}},
+	"swarm/internal/subtask": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/modeljson", "subtasks are a JSON object in a model's answer"},
+		{"swarm/internal/plan", "cycles of dependencies"},
+		{"swarm/internal/strictjson", "a person's file is read strictly"},
+	}},
 	"swarm/internal/mail": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/prompt", "text of others is escaped for prompts in one place"},
@@ -218,6 +235,8 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/snapshot": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/agentapi": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/station", "names the agents of a swarm"},
+		{"swarm/internal/subtask", "reads how a query is divided"},
 		{"swarm/internal/fact", "decodes events as the loops do"},
 		{"swarm/internal/wording", "makes sentences of message codes"},
 		{"swarm/internal/plan", "the machines that know the state of agents"},
@@ -230,6 +249,9 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/turn": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/action", "reads what an agent of a swarm does next"},
+		{"swarm/internal/subtask", "reads how a query is divided"},
+		{"swarm/internal/plan", "what a turn of a swarm is for"},
 		{"swarm/internal/flow", "a turn answers a loop's call"},
 		{"swarm/internal/toolrule", "which of a model's tools change files"},
 		{"swarm/internal/permission", "checks a turn's changes against the phase"},
@@ -302,6 +324,7 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/control": {5, []use{
 		{"swarm", nouns},
+		{"swarm/internal/subtask", "reads the file that divides a query"},
 		{"swarm/internal/compose", "a compose file becomes a plan"},
 		{"swarm/internal/project", "a folder's files, and the facts about it"},
 		{"swarm/internal/contextpack", "the context pack of a goal"},
@@ -423,6 +446,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/mutants":    {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
+		{"swarm/internal/station", "the names of a swarm"},
 		{"swarm/internal/flow", "the loops that it crashes"},
 		{"swarm/internal/prompt", "prompts for them"},
 		{"swarm/internal/provider", "agents for them"},

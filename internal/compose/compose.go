@@ -65,6 +65,8 @@ type Bundle struct {
 	Settings Settings
 	Places   Places   // in the file
 	Sources  []string // the files that were read beside the compose file, as they are shown
+	// DeclaresAgents says that the file declares the agents of a team itself.
+	DeclaresAgents bool
 }
 
 // The kinds of warnings. The file is valid, but it may not mean what its author intended.

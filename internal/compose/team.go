@@ -14,14 +14,15 @@ var defaultTeam = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "wr
 func CompileTeam(o Options) (*Bundle, error) {
 	c := newCompiler(o)
 	c.working = true // every agent can be addressed, and then has to work
+	declared := false
 	b, err := c.compile(func() {
-		if len(c.file.Agents.entries) == 0 {
+		if declared = len(c.file.Agents.entries) > 0; !declared {
 			c.declareTeam()
 		}
 		c.file.Tasks = named[taskKeys]{}
 	}, c.selectAll)
 	if err == nil {
-		b.Plan.Kind = swarm.LineRun
+		b.Plan.Kind, b.DeclaresAgents = swarm.LineRun, declared
 	}
 	return b, err
 }

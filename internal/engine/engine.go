@@ -41,6 +41,7 @@ type Mailer interface {
 	Note(ctx context.Context, id, agent string, m swarm.Message) error
 	Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error)
 	Grant(ctx context.Context, fence int64, request string) (int64, error)
+	Divide(ctx context.Context, fence int64, turn string) (int64, error)
 }
 
 // Call makes one call for a loop. A call with an effect appends its end to the log, addressed to
@@ -50,6 +51,8 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 	switch c.Kind {
 	case flow.KindTurn:
 		return a.Turn.Do(ctx, loop, c)
+	case flow.KindAction:
+		return a.Turn.Act(ctx, loop, c)
 	case flow.KindPlan:
 		p, err := a.Turn.Plan(c.Ref)
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
@@ -70,6 +73,8 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 		wrote, err = a.Mailer.Return(ctx, c.Agent, c.Note)
 	case flow.KindGrant:
 		wrote, err = a.Mailer.Grant(ctx, c.Fence, c.Ref)
+	case flow.KindDivide:
+		wrote, err = a.Mailer.Divide(ctx, c.Fence, c.Ref)
 	default:
 		err = swarm.Errorf(swarm.Storage, "no adapter makes the call %s of kind %q", c.ID, c.Kind)
 	}
@@ -123,7 +128,7 @@ func Inbox(c flow.Call) []string {
 // addressed to a loop are facts that it told itself.
 func IsSignal(kind swarm.EventKind) bool {
 	switch kind {
-	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded, swarm.HandoffStored, swarm.Control,
+	case swarm.TurnEnded, swarm.ActionEnded, swarm.LoopEnded, swarm.CallEnded, swarm.HandoffStored, swarm.Control,
 		swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded,
 		swarm.PlanAdded, swarm.Tick, swarm.RunOwned:
 		return true
@@ -139,7 +144,7 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		return s, false, nil
 	}
 	switch e.Kind {
-	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded:
+	case swarm.TurnEnded, swarm.ActionEnded, swarm.LoopEnded, swarm.CallEnded:
 		s.Result, err = turn.Answer(e)
 		s.Body = s.Result.CallEnd
 	case swarm.HandoffStored:

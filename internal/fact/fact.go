@@ -30,7 +30,7 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 		f.Body, err = body[swarm.Consumption](e)
 	case swarm.ReplyOverdue:
 		f.Body, err = body[swarm.Overdue](e)
-	case swarm.TurnEnded:
+	case swarm.TurnEnded, swarm.ActionEnded:
 		f.Body, err = body[swarm.CallEnd](e)
 	case swarm.TaskRetrying:
 		f.Body, err = body[swarm.Retry](e)

@@ -246,6 +246,14 @@ func picture(t *plan.Team, given map[string]bool) string {
 		}
 		fmt.Fprintf(&b, "%s %s turns %d/%d tries %d unread %v paused %v for %v ended %v starts %d leave %q\n", m.Name, state, m.Turns, m.Attempt, m.Tries,
 			m.Mail > m.Read && m.End == nil && !m.InTurn() && !given[m.Name], !m.PauseAt.IsZero(), m.For, m.End != nil, m.Starts, m.Leave)
+		if m.Want != "" {
+			fmt.Fprintf(&b, "  wants %s\n", m.Want)
+		}
+		if m.Effort != nil {
+			e := *m.Effort
+			e.Began = time.Time{} // of a turn that is given, the loop has another time
+			fmt.Fprintf(&b, "  effort %s\n", swarm.Encode(e))
+		}
 	}
 	for _, o := range t.Owed {
 		fmt.Fprintf(&b, "%s owes %s a reply to %s, reminded %v\n", o.To, o.ReplyTo, o.Ref, o.Reminded)

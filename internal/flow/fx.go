@@ -27,6 +27,9 @@ type Call struct {
 	Note      swarm.Message // a message to tell; the adapter makes its text
 	Answered  int           // for a turn of a team: the number of growth requests handled before, which may have changed the team
 	Since     int64         // sequence number that the loop has read; the turn runner obeys control records after it
+	Want      plan.Want     // for a turn of a swarm: what it is for
+	Plan      string        // for an action: key of the stored plan that its agent came with
+	Timeout   time.Duration // for a turn or an action: how long it may take; 0 = as its task says
 
 	// The engine sets the rest, and a loop leaves it empty. Both fields may differ each time that
 	// the call is made, so they are no part of the fingerprint.
@@ -38,6 +41,8 @@ type Call struct {
 const (
 	KindPlan   = "plan"   // Do: reads the plan stored under Ref
 	KindTurn   = "turn"   // Go: one turn of an agent
+	KindAction = "action" // Go: the action that the turn Ref of Agent asks for
+	KindDivide = "divide" // Do: adds workers for the subtasks that the turn Ref names; "" = one for the whole query
 	KindRemind = "remind" // Do: reminds Agent that the envelope Ref asks for a reply
 	KindGiveUp = "giveup" // Do: tells Agent, the sender of the envelope Ref, that its reply was given up
 	KindNote   = "note"   // Do: sends Agent the message Note in the name of the run

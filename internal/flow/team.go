@@ -69,8 +69,15 @@ func (t *team) do(s plan.TeamStep) error {
 	case plan.GiveTurn:
 		m := t.Member(s.Agent)
 		return t.fx.Go(Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
-			Answered: t.Dealt(), Since: t.seen})
+			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.TimeLeft(m)})
+	case plan.TakeAction:
+		return t.takeAction(s)
+	case plan.Divide:
+		return t.divide(string(s.Turn))
 	case plan.EndAgent:
+		if s.End != nil {
+			return t.endAgent(s.Agent, *s.End, swarm.NewMessage(swarm.BackEnded))
+		}
 		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, swarm.NewMessage(swarm.BackCancelled))
 	case plan.Restart:
 		delete(t.histories, s.Agent)
@@ -95,6 +102,8 @@ func (t *team) handle(s Signal) error {
 		err = t.weighMail(s.Body.(plan.Mail))
 	case swarm.TurnEnded, swarm.LoopEnded:
 		err = t.turnEnded(s.Agent, s.Result)
+	case swarm.ActionEnded:
+		err = t.actionEnded(s.Agent, s.Result)
 	case swarm.PlanAdded:
 		_, _, err = t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
 	case swarm.Control:
@@ -111,6 +120,9 @@ func (t *team) turnEnded(agent string, r Result) error {
 	m := t.Member(agent)
 	if m == nil {
 		return nil
+	}
+	if t.Swarm != nil {
+		return t.iterationEnded(m, r)
 	}
 	v, after, err := t.judge(r, m.Tries, t.retries())
 	switch {
@@ -211,7 +223,7 @@ func (t *team) finish() (Result, error) {
 	if t.Closing == plan.ClosedByCancel {
 		t.stopFor(swarm.CutByCancel)
 	}
-	if t.stop == swarm.OverBudget && t.Finished() {
+	if t.stop == swarm.OverBudget && t.Finished() && (t.Swarm == nil || !t.Swarm.Draining) {
 		t.stop = "" // no work was left when the budget ran out
 	}
 	var failed []string
@@ -227,6 +239,9 @@ func (t *team) finish() (Result, error) {
 		}
 	}
 	end := swarm.RunEnd{Report: t.Report}
+	if t.Swarm != nil {
+		end.Answer = t.Swarm.Answer
+	}
 	if t.Closing == "" && turns == 0 {
 		end.Reason = "nobody had anything to do"
 	}

@@ -14,12 +14,15 @@ import (
 // Only a [Fact] of the run's log changes it. The loop that drives a team applies the facts it reads
 // and appends, and asks Next what to do. A reader of the log applies the same facts to a Team of
 // its own and asks Standing. Both agree once the reader has read the same facts. There is one
-// exception: the loop knows of a turn when it starts it, the reader when the start is in the log.
+// exception: the loop knows of a turn, or of another attempt of an action, when it starts it. The
+// reader knows of it when the start of the turn, or the end of the action, is in the log.
 type Team struct {
 	TeamState
 	at    map[string]int // members by name
 	owed  int64          // the newest envelope of the run itself that gives a turn
 	dealt int            // number of growth requests that the loop has handled
+
+	divided bool // the loop has begun to divide the query of a swarm
 }
 
 // TeamState is the part of a Team that a reader may store and restore.
@@ -39,6 +42,8 @@ type TeamState struct {
 	Seen     int64     `json:"seen"`              // sequence number of the newest fact
 	Now      time.Time `json:"now,omitzero"`      // time of the newest fact
 	Planned  bool      `json:"planned,omitempty"` // a plan was added
+	// Swarm is set if the team is a swarm.
+	Swarm *SwarmState `json:"swarm,omitempty"`
 }
 
 // A Member is one agent of a team.
@@ -71,6 +76,9 @@ type Member struct {
 	Gone   int64           `json:"gone,omitempty"`   // sequence number up to which its mail was returned when it ended
 	Starts int             `json:"starts,omitempty"` // number of restarts
 	Over   swarm.Status    `json:"over,omitempty"`   // how its work ended with the run
+
+	Want   Want    `json:"want,omitempty"`   // what its next turn is for
+	Effort *Effort `json:"effort,omitempty"` // of a worker of a swarm
 }
 
 // A State is the state of a member.
@@ -165,10 +173,12 @@ func (t *Team) add(p *swarm.Plan, ref string) {
 			t.Members = append(t.Members, Member{Name: a.Name, Ref: ref, State: MemberIdle})
 		}
 	}
+	t.addSubtasks(p)
+	t.summon()
 }
 
-// wants says whether a member has mail that gives it a turn.
-func (m *Member) wants() bool { return m.Mail > m.Read && m.End == nil }
+// wants says whether a member has mail that gives it a turn, or is wanted for something else.
+func (m *Member) wants() bool { return (m.Mail > m.Read || m.Want != WantMail) && m.End == nil }
 
 // InTurn says whether a member has a turn, even if the turn waits for other agents.
 func (m *Member) InTurn() bool { return m.State == MemberRunning || m.State == MemberWaiting }
@@ -209,7 +219,7 @@ func (m *Member) consume(upto int64) {
 func (m *Member) begin(turn swarm.TurnID, seq int64) {
 	m.State, m.Turn, m.Began, m.Retry = MemberRunning, turn, seq, time.Time{}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
-	_, m.Turns, m.Attempt = splitTurn(turn)
+	_, m.Turns, m.Attempt = SplitTurn(turn)
 }
 
 // nextTurn is the id of the turn that would begin now.

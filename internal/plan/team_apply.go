@@ -38,10 +38,18 @@ func (t *Team) Apply(f Fact) {
 	case swarm.RunUnpaused:
 		t.unpause()
 	case swarm.BudgetSpent:
-		t.close(ClosedByBudget)
+		if t.Swarm == nil || t.Swarm.Draining || !t.Swarm.Divided {
+			t.close(ClosedByBudget)
+		} else {
+			t.Swarm.Draining = true
+		}
 	case swarm.Notice:
-		if r, ok := f.Body.(swarm.Reason); ok && r.Ended {
+		r, ok := f.Body.(swarm.Reason)
+		if ok && r.Ended {
 			t.close(ClosedByStall)
+		}
+		if ok && r.Code == swarm.Undivided && t.Swarm != nil {
+			t.divide("")
 		}
 	case swarm.RunEnded:
 		t.Owed = nil
@@ -60,8 +68,11 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	switch f.Kind {
 	case swarm.TurnStarted:
 		m.begin(f.Turn, f.Seq)
+		m.Effort.begin(t.Now)
 	case swarm.TurnEnded:
 		t.endTurn(m, f.Turn, f.Body.(swarm.CallEnd))
+	case swarm.ActionEnded:
+		t.endAction(m, f.Body.(swarm.CallEnd))
 	case swarm.HandoffConsumed:
 		m.consume(f.Body.(swarm.Consumption).Upto)
 	case swarm.WaitBegan:
@@ -86,8 +97,10 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	case swarm.AgentStarted:
 		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
 		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
+		m.Effort.restart()
 		m.rest()
 		m.consume(max(m.Gone, f.Seq)) // earlier mail was returned
+		t.summon()
 	case swarm.TaskCompleted:
 		m.Over = swarm.Completed
 	case swarm.TaskFailed:
@@ -125,7 +138,12 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.Tries++
 		m.Trouble = end.Reason
 	}
-	m.rest()
+	if t.Swarm != nil {
+		t.endIteration(m, turn, end)
+	}
+	if !m.acting() {
+		m.rest()
+	}
 }
 
 // end records that a member gets no turn any more. The replies that it owes are dropped.
@@ -140,6 +158,7 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	if m.Name == t.Rules.Lead {
 		t.close(ClosedByLoss)
 	}
+	t.summon()
 }
 
 // close records why no turn starts any more. The first reason counts.
@@ -152,7 +171,7 @@ func (t *Team) close(why Closing) {
 // applyMail records an envelope: the turn that it gives, the questions that it answers, and the
 // reply that it asks for.
 func (t *Team) applyMail(mail Mail, seq int64) {
-	if m := t.Member(mail.To); m != nil && mail.Wakes {
+	if m := t.Member(mail.To); m != nil && mail.Wakes && t.Swarm == nil { // the agents of a swarm have turns anyway
 		if !m.wants() {
 			m.Queued = t.Now
 		}
@@ -254,6 +273,9 @@ func (t *Team) postpone(by time.Duration) {
 		m := &t.Members[i]
 		if !m.Retry.IsZero() {
 			m.Retry = m.Retry.Add(by)
+		}
+		if m.Effort != nil && !m.Effort.Began.IsZero() {
+			m.Effort.Began = m.Effort.Began.Add(by)
 		}
 		if !m.PauseAt.IsZero() { // resuming the agent must not delay them twice
 			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)

@@ -16,6 +16,8 @@ func (t *Team) Standing(i int) (swarm.Status, []Wait) {
 		return m.Over, nil
 	case m.failed():
 		return swarm.Failed, nil
+	case m.State == MemberEnded && m.End.Outcome != "":
+		return swarm.Completed, nil
 	case m.State == MemberEnded:
 		return swarm.Cancelled, nil
 	case m.InTurn():

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,10 +11,12 @@ import (
 // A TeamStep is the next thing for a team's loop to do.
 type TeamStep struct {
 	Kind    TeamStepKind
-	Agent   string       // its subject
-	Turn    swarm.TurnID // for GiveTurn
-	Owed    Owed         // for RemindOf and GiveUpOn
-	Request Request      // for DealWith
+	Agent   string          // its subject
+	Turn    swarm.TurnID    // for GiveTurn
+	Owed    Owed            // for RemindOf and GiveUpOn
+	Request Request         // for DealWith
+	End     *swarm.AgentEnd // for EndAgent: why; nil = a person has cancelled it
+	Try     int             // for TakeAction: the attempt
 }
 
 // A TeamStepKind is the kind of a step.
@@ -21,12 +24,14 @@ type TeamStepKind int
 
 // The kinds of steps.
 const (
-	GiveTurn TeamStepKind = iota // start the agent's turn; the team counts it as running
-	EndAgent                     // end an agent that a person has cancelled and that has no turn
-	Restart                      // start an agent again, on a person's command
-	RemindOf                     // remind the agent of its reply
-	GiveUpOn                     // give up on the agent's reply
-	DealWith                     // carry out the answer to the request; the team counts it as handled
+	GiveTurn   TeamStepKind = iota // start the agent's turn; the team counts it as running
+	EndAgent                       // end an agent that has no turn: a person has cancelled it, or its work in a swarm is over
+	Restart                        // start an agent again, on a person's command
+	RemindOf                       // remind the agent of its reply
+	GiveUpOn                       // give up on the agent's reply
+	DealWith                       // carry out the answer to the request; the team counts it as handled
+	Divide                         // make workers of the subtasks that the supervisor's turn names
+	TakeAction                     // take the action that the worker's turn asks for
 )
 
 // Next returns the steps to do now, or none until another fact comes. A step that appends a fact is
@@ -35,7 +40,7 @@ const (
 // The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
 // an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.turns, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.actions, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}
@@ -50,6 +55,10 @@ func (t *Team) going() bool { return t.Closing == "" && t.PauseAt.IsZero() }
 func (t *Team) departures() (steps []TeamStep) {
 	for i := range t.Members {
 		m := &t.Members[i]
+		if end := t.leavingWorker(m); end != nil && m.Leave == Stays {
+			steps = append(steps, TeamStep{Kind: EndAgent, Agent: m.Name, End: end})
+			continue
+		}
 		switch {
 		case m.InTurn() || m.Leave == Stays:
 		case m.End == nil:
@@ -114,11 +123,17 @@ func (t *Team) turns() (steps []TeamStep) {
 		if t.Limit > 0 && running >= t.Limit {
 			break
 		}
-		if m.State == MemberDue && !t.Now.Before(m.Retry) {
+		switch {
+		case m.State != MemberDue || t.Now.Before(m.Retry) || !t.hasRoom(m):
+			continue
+		case m.Effort != nil && m.Effort.Next != nil:
+			steps = append(steps, m.takeAction())
+		default:
 			m.begin(m.nextTurn(), t.Seen)
+			m.Effort.begin(t.Now)
 			steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
-			running++
 		}
+		running++
 	}
 	return steps
 }
@@ -175,14 +190,18 @@ func (t *Team) Over() bool {
 // Finished says whether no work is left, whatever else may end the run. An interactive team is
 // never finished, because a person may write to it.
 func (t *Team) Finished() bool {
-	return t.PauseAt.IsZero() && !t.wanted() && len(t.Owed) == 0 && t.Rules.Mode != swarm.InteractiveMode
+	return t.PauseAt.IsZero() && !t.wanted() && len(t.Owed) == 0 && t.Rules.Mode != swarm.InteractiveMode && t.hasAnswer()
 }
 
 // Due is when the next timer fires; zero = never.
 func (t *Team) Due() (due time.Time) {
 	for i := range t.Members {
-		if m := &t.Members[i]; t.Now.Before(m.Retry) {
+		m := &t.Members[i]
+		if t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
+		}
+		if m.End == nil && !m.InTurn() { // a turn watches its own time
+			due = earlier(due, t.deadline(m))
 		}
 	}
 	for i := range t.Owed {
@@ -229,7 +248,9 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 	}
 	switch {
 	case m.failed():
-		return Ending{swarm.Failed, swarm.TaskEnd{Kind: m.End.Kind, Reason: m.Trouble}}
+		return Ending{swarm.Failed, swarm.TaskEnd{Kind: m.End.Kind, Reason: cmp.Or(m.Trouble, m.End.Reason)}}
+	case m.End != nil && m.End.Outcome != "":
+		return Ending{Status: swarm.Completed}
 	case m.End != nil:
 		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}}
 	case m.wants() && stop == swarm.OverBudget:
@@ -245,4 +266,6 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 }
 
 // failed says whether a member ended because it failed, and not because a person cancelled it.
-func (m *Member) failed() bool { return m.End != nil && m.End.Kind != swarm.CutByCancel }
+func (m *Member) failed() bool {
+	return m.End != nil && m.End.Kind != swarm.CutByCancel && !m.End.Outcome.Good()
+}

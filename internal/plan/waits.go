@@ -169,12 +169,12 @@ func (s *Schedule) Waits(i int) []Wait {
 
 // OfTurn splits the id of a turn into its task and iteration.
 func OfTurn(turn swarm.TurnID) (task string, iteration int) {
-	task, iteration, _ = splitTurn(turn)
+	task, iteration, _ = SplitTurn(turn)
 	return task, iteration
 }
 
-// splitTurn splits the id of a turn as [swarm.NewTurnID] made it.
-func splitTurn(turn swarm.TurnID) (task string, iteration, attempt int) {
+// SplitTurn splits the id of a turn as [swarm.NewTurnID] made it.
+func SplitTurn(turn swarm.TurnID) (task string, iteration, attempt int) {
 	parts := strings.Split(string(turn), "/")
 	if len(parts) != 3 {
 		return string(turn), 0, 0

@@ -66,6 +66,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	if w.done && end.Status == swarm.CallOK {
 		end.Done, end.Report = true, w.report
 	}
+	if end.Status == swarm.CallOK {
+		end.Action = w.action
+	}
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,

@@ -8,6 +8,7 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 )
@@ -113,6 +114,9 @@ func (r *Runner) Prompt(c flow.Call, start swarm.TurnStart) (string, error) {
 func (r *Runner) makePrompt(w *work) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if w.c.Want != plan.WantMail {
+		return r.makeIteration(w)
+	}
 	p := w.plan
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of}
 	if p.Team != nil { // a team's work is its mail
@@ -302,6 +306,9 @@ type logFold struct {
 	began    map[string]int64            // by agent: sequence number of its last start
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person
 
+	steps   map[string][]iterationStep // by agent of a swarm: its iterations
+	reports map[string]string          // by agent of a swarm: what it said when it was done
+
 	account account
 }
 
@@ -322,6 +329,8 @@ func (l *logFold) follow(log swarm.Log) error {
 			l.forget(e)
 		case swarm.TurnEnded:
 			err = l.applyEnd(e)
+		case swarm.ActionEnded:
+			err = l.addResult(e)
 		}
 		if err != nil {
 			return err
@@ -336,6 +345,7 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 		return err
 	}
 	l.account.end(e, r.CallEnd)
+	l.addStep(e, r.CallEnd)
 	l.recordKnowledge(e, r.CallEnd)
 	switch {
 	case r.Forgotten:

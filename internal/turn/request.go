@@ -84,7 +84,10 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 			w.report, w.done = handle.Done()
 		}
 	}
-	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle); err != nil {
+	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle); err == nil {
+		err = r.askPlainly(ctx, w, &req)
+	}
+	if err != nil {
 		leave()
 	}
 	return req, leave, err
@@ -101,6 +104,9 @@ func (r *Runner) plainRequest(w *work) provider.Request {
 		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: r.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
 	if w.plan.Team != nil {
 		req.Phase = w.plan.Team.Phase
+	}
+	if s := w.subtask(); s != "" {
+		req.Task = s
 	}
 	if r.Trace != nil {
 		req.Trace = r.Trace(w.turn)

@@ -83,6 +83,8 @@ type work struct {
 	report     string               // the text of that report
 	handle     *agentapi.TurnHandle // how the agent acts on the run while the provider works; nil = it cannot
 	repetition callRepetition       // repeated tool calls
+	action     *swarm.Action        // of a swarm's iteration: what the agent does
+	ownTools   bool                 // the agent has used a tool that is not ours
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -187,6 +189,7 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[w.agent.Provider]
+	w.limitTime()
 	r.fold.account.budget = p.Budget
 	w.model = w.spec.ModelFor(w.task, w.agent)
 	return w, nil
@@ -222,6 +225,9 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	recorder.end()
 	if r.Watch != nil {
 		r.Watch.Silent(w.c)
+	}
+	if err == nil {
+		err = w.checkAnswer(reply)
 	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := r.examine(ctx, w, reply.Output)

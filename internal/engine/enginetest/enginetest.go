@@ -41,6 +41,7 @@ const runID = "run"
 func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
+	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
 	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
@@ -110,7 +111,9 @@ func newHarness(t *testing.T, run Subject, p swarm.Plan, a *team) *harness {
 
 // fill gives tasks agents and prompts.
 func (h *harness) fill(p *swarm.Plan) (bodies [][]byte) {
-	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: providerkind.ACP}}
+	if p.Providers == nil {
+		p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: providerkind.ACP}}
+	}
 	if p.Groups == nil && p.Team == nil {
 		p.Groups = []swarm.Group{{Iterations: 1}}
 	}

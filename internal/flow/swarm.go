@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"strconv"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// A swarm is a team whose agents do not wait for mail: each works on its subtask in iterations, until
+// it is done. This file has the steps that only a swarm takes. The supervisor's first turn divides
+// the query, and its last one makes the answer.
+
+// takeAction has the action of a worker's last turn taken, as a call of its own. So a crash between
+// the two asks the model only once.
+func (t *team) takeAction(s plan.TeamStep) error {
+	m := t.Member(s.Agent)
+	id := "action/" + string(s.Turn)
+	if s.Try > 1 {
+		id += "/" + strconv.Itoa(s.Try)
+	}
+	return t.fx.Go(Call{ID: id, Kind: KindAction, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: s.Try, Ref: string(s.Turn), Plan: m.Ref,
+		Since: t.seen, Timeout: t.TimeLeft(m)})
+}
+
+// actionEnded counts what an action cost. The team has decided what it means for its agent.
+func (t *team) actionEnded(agent string, r Result) error {
+	t.usage = t.usage.Plus(r.Usage)
+	m := t.Member(agent)
+	if m == nil || m.Retry.IsZero() || r.Status == swarm.CallOK {
+		return nil
+	}
+	return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, m.Retry.Sub(t.now))
+}
+
+// divide adds workers for the subtasks that a turn of the supervisor names. Without a turn one
+// worker gets the whole query.
+func (t *team) divide(turn string) error {
+	_, err := t.write(Call{ID: "divide/" + turn, Kind: KindDivide, Agent: swarm.Supervisor, Ref: turn})
+	return err
+}
+
+// iterationEnded decides what the end of a turn means for an agent of a swarm. A failure that may
+// pass by itself is tried again until the agent's time is over, and uses no iteration. An answer that
+// cannot be read is asked for again, once.
+func (t *team) iterationEnded(m *plan.Member, r Result) error {
+	if m.Effort == nil {
+		return t.supervised(m, r)
+	}
+	switch {
+	case r.Status == swarm.CallOK:
+		t.usage = t.usage.Plus(r.Usage)
+		return nil
+	case r.Kind == swarm.Unexpected && m.Attempt > 0:
+		t.usage = t.usage.Plus(r.Usage)
+		return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, 0)
+	case m.Effort.Delays > 0 && plan.Transient(r.Kind):
+		t.usage = t.usage.Plus(r.Usage)
+		return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, plan.Delay(m.Effort.Delays))
+	}
+	_, _, err := t.judge(r, 1, 0) // it is cut, has no budget, or has failed for good; the team ends it then
+	return err
+}
+
+// supervised decides what the end of the supervisor's turn means. If it cannot divide the query, one
+// worker gets the whole of it. Without the supervisor there is no answer, so the run fails with it.
+func (t *team) supervised(m *plan.Member, r Result) error {
+	v, after, err := t.judge(r, m.Tries, t.retries())
+	switch {
+	case err != nil:
+	case v == triesAgain:
+		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
+	case v == hasFailed && m.Want == plan.WantSubtasks && r.Kind == swarm.Unexpected:
+		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.Undivided), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.Undivided, r.Reason)}})
+	case v == hasFailed:
+		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason}, swarm.NewMessage(swarm.BackFailed, r.Reason))
+	}
+	return err
+}

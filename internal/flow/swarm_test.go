@@ -1,0 +1,177 @@
+package flow_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+)
+
+// A hive is a world of a swarm. By turn, acts says what an agent does: a tool name with a result
+// ("search ok", "search denied"), "publish", "send", "help" or "done". Later results of the same
+// action follow after commas. Without an entry it searches. "words" is a turn without an action.
+type hive struct {
+	world
+	divided swarm.Plan // what a division adds
+	acts    map[string]string
+}
+
+func (h *hive) Do(c flow.Call) (flow.Result, error) {
+	switch {
+	case c.Kind == flow.KindDivide:
+		h.told = append(h.told, strings.TrimSuffix("divide by "+c.Ref, " by "))
+		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "divided"}})
+		return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}, nil
+	case c.Kind == flow.KindReturn:
+		h.told = append(h.told, "return "+c.Agent)
+		return flow.Result{Seq: h.seq}, nil
+	case c.Kind == flow.KindPlan && c.Ref == "divided":
+		return flow.Result{Plan: &h.divided}, nil
+	}
+	return h.world.Do(c)
+}
+
+func (h *hive) Go(c flow.Call) error {
+	if c.Kind == flow.KindAction {
+		h.told = append(h.told, "go "+c.ID)
+		_, results, _ := strings.Cut(h.acts[c.Ref], " ")
+		all := strings.Split(results, ",")
+		end := swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}
+		if how := all[min(c.Attempt, len(all))-1]; how != "" && how != "ok" {
+			end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
+		}
+		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ActionEnded, Agent: c.Agent, Turn: swarm.TurnID(c.Ref), Body: end}, Result: flow.Result{CallEnd: end}})
+		h.control(h.after[c.ID])
+		return nil
+	}
+	before := len(h.pending)
+	if err := h.world.Go(c); err != nil || c.Agent == swarm.Supervisor {
+		return err
+	}
+	for i := before; i < len(h.pending); i++ {
+		if s := &h.pending[i]; s.Kind == swarm.TurnEnded && s.Result.Status == swarm.CallOK {
+			*s = ended(h.act(s.Result.CallEnd))
+			s.Seq = int64(i) + 1 + h.seq - int64(len(h.pending))
+		}
+	}
+	return nil
+}
+
+// act adds the action to the end of a turn.
+func (h *hive) act(end swarm.CallEnd) swarm.CallEnd {
+	what, _, _ := strings.Cut(h.acts[end.ID], " ")
+	kinds := map[string]swarm.ActionKind{"": swarm.ActToolCall, "search": swarm.ActToolCall, "publish": swarm.ActPublishData, "send": swarm.ActSendMessage,
+		"help": swarm.ActRequestHelp, "done": swarm.ActDone}
+	switch kind, ok := kinds[what]; {
+	case ok:
+		end.Action = &swarm.Action{Kind: kind}
+	case what == "coded":
+		end.Action = &swarm.Action{Kind: swarm.ActToolCall, Taken: true}
+	}
+	return end
+}
+
+// swarmOf makes the first plan of a swarm, and the plan that its division adds. Names are of workers;
+// "b<a" waits for a.
+func swarmOf(workers string, change func(s *swarm.Swarm)) (first, divided swarm.Plan) {
+	rules := swarm.Swarm{Workers: 3, Iterations: 25, Timeout: 10 * time.Minute}
+	if change != nil {
+		change(&rules)
+	}
+	first = swarm.Plan{Kind: swarm.SwarmRun, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode}, Swarm: &rules, Agents: []swarm.Agent{{Name: swarm.Supervisor}}}
+	added := rules
+	for _, w := range strings.Fields(workers) {
+		name, need, _ := strings.Cut(w, "<")
+		divided.Agents = append(divided.Agents, swarm.Agent{Name: name})
+		added.Subtasks = append(added.Subtasks, swarm.Subtask{ID: "t-" + name, Agent: name})
+		if need != "" {
+			added.Subtasks[len(added.Subtasks)-1].DependsOn = []string{"t-" + need}
+		}
+	}
+	divided.Swarm = &added
+	return first, divided
+}
+
+func TestSwarm(t *testing.T) {
+	few := func(n int) func(*swarm.Swarm) { return func(s *swarm.Swarm) { s.Iterations = n } }
+	const begin = "go supervisor/1/1; divide by supervisor/1/1; "
+	for _, c := range []struct {
+		name    string
+		workers string
+		change  func(*swarm.Swarm)
+		h       hive
+		want    string
+	}{
+		{"two agents, and one answer of both", "a b", nil, hive{acts: map[string]string{"a/1/1": "search ok", "a/2/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; agent_ended a: done; return a; go supervisor/2/1; run_ended completed 0"},
+		{"one agent's result is the answer", "a", nil, hive{acts: map[string]string{"a/1/1": "done"}},
+			begin + "go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"three actions without a tool", "a", nil, hive{acts: map[string]string{"a/1/1": "search ok", "a/2/1": "publish", "a/3/1": "send", "a/4/1": "words"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; agent_ended a: converged; return a; run_ended completed 0"},
+		{"a tool in between is work", "a", few(5), hive{acts: map[string]string{"a/1/1": "publish", "a/2/1": "send", "a/3/1": "search ok", "a/4/1": "publish", "a/5/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; go action/a/4/1; go a/5/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"three tool calls that fail for good", "a", nil, hive{acts: map[string]string{"a/1/1": "search denied", "a/2/1": "search denied", "a/3/1": "search not_found"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; agent_ended a: aborted; return a; run_ended failed 1"},
+		{"one that succeeds in between", "a", few(4), hive{acts: map[string]string{"a/1/1": "search denied", "a/2/1": "search denied", "a/3/1": "search ok", "a/4/1": "search denied"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; go action/a/4/1; agent_ended a: forced; return a; run_ended completed 0"},
+		{"the last iteration ends it", "a", few(2), hive{},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; agent_ended a: forced; return a; run_ended completed 0"},
+		{"a tool that is busy is tried again, and uses no iteration", "a", few(2), hive{acts: map[string]string{"a/1/1": "search rate_limited,rate_limited,ok", "a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; task_retrying a after 5s; go action/a/1/1/2; task_retrying a after 10s; go action/a/1/1/3; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"a model that is busy, too", "a", few(1), hive{world: world{ends: map[string]string{"a/1/1": "rate_limited", "a/1/2": "no_result"}}, acts: map[string]string{"a/1/3": "done"}},
+			begin + "go a/1/1; task_retrying a after 5s; go a/1/2; task_retrying a after 10s; go a/1/3; agent_ended a: done; return a; run_ended completed 0"},
+		{"an answer that cannot be read is asked for once more", "a", few(2), hive{world: world{ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected"}}, acts: map[string]string{"a/2/1": "done"}},
+			begin + "go a/1/1; task_retrying a after 0s; go a/1/2; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"and three times over, never taken for done", "a", nil, hive{world: world{ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected", "a/2/1": "unexpected", "a/2/2": "unexpected", "a/3/1": "unexpected", "a/3/2": "unexpected"}}},
+			begin + "go a/1/1; task_retrying a after 0s; go a/1/2; go a/2/1; task_retrying a after 0s; go a/2/2; go a/3/1; task_retrying a after 0s; go a/3/2; agent_ended a: aborted; return a; run_ended failed 1"},
+		{"a model that refuses the key ends its agent at once", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}}, acts: map[string]string{"b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; agent_ended b: done; return b; go supervisor/2/1; run_ended failed 1"},
+		{"its time is over", "a", func(s *swarm.Swarm) { s.Timeout = 12 * time.Second }, hive{acts: map[string]string{"a/1/1": "search rate_limited"}},
+			begin + "go a/1/1; go action/a/1/1; task_retrying a after 5s; go action/a/1/1/2; task_retrying a after 10s; agent_ended a: timed_out; return a; run_ended failed 1"},
+		{"a subtask that needs another waits for it", "a b<a", nil, hive{acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; agent_ended a: done; return a; go b/1/1; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
+		{"so many work at once", "a b", func(s *swarm.Swarm) { s.Workers = 1 }, hive{acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; agent_ended a: done; return a; go b/1/1; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
+		{"a coding agent's turn is its action", "a", few(2), hive{acts: map[string]string{"a/1/1": "coded", "a/2/1": "coded"}},
+			begin + "go a/1/1; go a/2/1; agent_ended a: forced; return a; run_ended completed 0"},
+		{"a query that cannot be divided goes to one", "a", nil, hive{world: world{ends: map[string]string{"supervisor/1/1": "unexpected", "supervisor/1/2": "unexpected", "supervisor/1/3": "unexpected"}}, acts: map[string]string{"a/1/1": "done"}},
+			"go supervisor/1/1; task_retrying supervisor after 0s; go supervisor/1/2; task_retrying supervisor after 0s; go supervisor/1/3; notice; divide; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"without a supervisor there is no answer", "a", nil, hive{world: world{ends: map[string]string{"supervisor/1/1": "exited", "supervisor/1/2": "exited", "supervisor/1/3": "exited"}}},
+			"go supervisor/1/1; task_retrying supervisor after 1s; go supervisor/1/2; task_retrying supervisor after 2s; go supervisor/1/3; agent_ended supervisor: ; return supervisor; run_ended failed 1"},
+		{"the budget is spent: what is there is the answer", "a b", nil, hive{world: world{ends: map[string]string{"a/2/1": "over_budget"}}, acts: map[string]string{"b/1/1": "search ok", "b/2/1": "search ok"}},
+			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; budget_spent; agent_ended a: spent; return a; go action/b/2/1; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
+		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; run_pausing; run_unpaused; agent_ended a: done; return a; run_ended completed 0"},
+		{"the run is cancelled", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "cut", "b/1/1": "cut"}, before: map[string]string{"a/1/1": "cancel"}}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: ; return a; agent_ended b: ; return b; run_ended cancelled 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := &c.h
+			h.now = time.Unix(0, 0)
+			h.plan, h.divided = swarmOf(c.workers, c.change)
+			h.signal(owned)
+			if _, err := flow.Team(h, flow.Call{ID: swarm.RootLoop, Ref: "plan"}); err != nil {
+				t.Fatal(err, strings.Join(h.told, "; "))
+			}
+			var told []string
+			for _, line := range h.told {
+				if !strings.HasPrefix(line, "task_completed") && !strings.HasPrefix(line, "task_failed") && !strings.HasPrefix(line, "task_cancelled") && !strings.HasPrefix(line, "task_skipped") {
+					told = append(told, line)
+				}
+			}
+			if got := strings.Join(told, "; "); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func (h *hive) Tell(f flow.Fact) error {
+	if e, ok := f.Body.(swarm.AgentEnd); ok {
+		h.told = append(h.told, "agent_ended "+f.Agent+": "+string(e.Outcome))
+		return nil
+	}
+	return h.world.Tell(f)
+}

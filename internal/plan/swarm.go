@@ -1,0 +1,357 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"swarm"
+)
+
+// Supervisor is the member of a swarm that divides the query and writes the answer.
+const Supervisor = swarm.Supervisor
+
+// A Want is what a member's next turn is for, if not for its mail.
+type Want string
+
+// The wants. Only a swarm has them.
+const (
+	WantMail     Want = ""         // a member of a team has a turn when it has mail
+	WantSubtasks Want = "subtasks" // the supervisor divides the query
+	WantAction   Want = "action"   // a worker takes its next action
+	WantAnswer   Want = "answer"   // the supervisor makes one answer of all results
+)
+
+// Limits of a worker. The seed of swarm mode names them.
+const (
+	maxIdle   = 3                // actions in a row that use no tool: it has converged
+	maxErrors = 3                // tool calls in a row that fail for good: it is aborted
+	delayStep = 5 * time.Second  // the delay before a retry grows by this
+	maxDelay  = 30 * time.Second // and no further
+)
+
+// A SwarmState is what a team knows beside its members if it is a swarm.
+type SwarmState struct {
+	Rules    swarm.Swarm  `json:"rules"`
+	Divided  bool         `json:"divided,omitempty"`  // the query has subtasks
+	Draining bool         `json:"draining,omitempty"` // the budget is spent: workers end, and the answer is made of what is there
+	Answer   swarm.TurnID `json:"answer,omitempty"`   // the turn that holds the answer
+	Dividing bool         `json:"dividing,omitempty"` // the supervisor has said how to divide the query, and the plan with the subtasks is not there yet
+	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
+}
+
+// An Effort is the part of a member's state that only a worker of a swarm has.
+type Effort struct {
+	Subtask string        `json:"subtask"`
+	Needs   []string      `json:"needs,omitempty"`   // agents that must have ended before it begins
+	Began   time.Time     `json:"began,omitzero"`    // its first turn
+	Idle    int           `json:"idle,omitempty"`    // actions in a row that used no tool
+	Errors  int           `json:"errors,omitempty"`  // tool calls in a row that failed for good
+	Delays  int           `json:"delays,omitempty"`  // failures in a row that may pass by themselves
+	Outcome swarm.Outcome `json:"outcome,omitempty"` // how it ends; the loop ends it then
+	Why     string        `json:"why,omitempty"`     // in words
+
+	Next  *swarm.Action `json:"next,omitempty"`  // the action that its last turn asks for, until it is taken
+	Tries int           `json:"tries,omitempty"` // attempts of that action so far
+
+	begun bool // the loop has begun that action
+}
+
+// addSubtasks makes the members of a plan's subtasks workers.
+func (t *Team) addSubtasks(p *swarm.Plan) {
+	if p.Swarm == nil {
+		return
+	}
+	if t.Swarm == nil {
+		t.Swarm = &SwarmState{Rules: *p.Swarm}
+		t.Swarm.Rules.Subtasks = nil
+	}
+	if len(p.Swarm.Subtasks) == 0 {
+		return
+	}
+	t.Swarm.Divided, t.Swarm.Dividing = true, false
+	by := map[string]string{}
+	for i := range t.Members {
+		if e := t.Members[i].Effort; e != nil {
+			by[e.Subtask] = t.Members[i].Name
+		}
+	}
+	for _, s := range p.Swarm.Subtasks {
+		by[s.ID] = s.Agent
+	}
+	for _, s := range p.Swarm.Subtasks {
+		m := t.Member(s.Agent)
+		if m == nil {
+			continue
+		}
+		m.Effort = &Effort{Subtask: s.ID}
+		for _, need := range s.DependsOn {
+			if agent := by[need]; agent != "" {
+				m.Effort.Needs = append(m.Effort.Needs, agent)
+			}
+		}
+	}
+}
+
+// summon says what each member of a swarm is wanted for. Anything that adds a member, or ends one,
+// may change it.
+func (t *Team) summon() {
+	if t.Swarm == nil {
+		return
+	}
+	workers, working, results, last := 0, 0, 0, swarm.TurnID("")
+	for i := range t.Members {
+		m := &t.Members[i]
+		if m.Effort == nil {
+			continue
+		}
+		workers++
+		m.Want = WantMail
+		if m.End != nil && m.End.Outcome.Good() {
+			results, last = results+1, m.Turn
+		}
+		if m.End == nil {
+			working++
+			if !slices.ContainsFunc(m.Effort.Needs, t.works) {
+				m.Want = WantAction
+			}
+		}
+		m.settle()
+	}
+	m := t.Member(Supervisor)
+	if m == nil {
+		return
+	}
+	switch {
+	case !t.Swarm.Divided && !t.Swarm.Dividing:
+		m.Want = WantSubtasks
+	case working > 0 || t.Swarm.Answer != "" || len(t.Open)+len(t.Answered) > 0:
+		m.Want = WantMail
+	case t.Swarm.Divided && results == 0:
+		m.Want = WantMail
+		t.close(ClosedByLoss)
+	case t.Swarm.Divided && workers == 1: // its result is the answer
+		m.Want, t.Swarm.Answer = WantMail, last
+	case t.Swarm.Divided:
+		m.Want = WantAnswer
+	default:
+		m.Want = WantMail
+	}
+	m.settle()
+}
+
+// works says whether an agent has not ended.
+func (t *Team) works(agent string) bool {
+	m := t.Member(agent)
+	return m != nil && m.End == nil
+}
+
+// endIteration records how the turn of a worker or of the supervisor ended.
+func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
+	e := m.Effort
+	switch {
+	case e == nil && end.Status == swarm.CallOK:
+		switch m.Want {
+		case WantSubtasks:
+			t.divide(turn)
+		case WantAnswer:
+			t.Swarm.Answer = turn
+			t.summon()
+		}
+	case e == nil:
+	case end.Status == swarm.CallOK:
+		e.Delays = 0
+		switch a := end.Action; {
+		case a == nil: // words only
+			t.iterated(m, "", end)
+		case a.Kind == swarm.ActDone:
+			e.end(swarm.OutcomeDone, "it is done")
+		case a.Taken:
+			t.iterated(m, a.Kind, end)
+		default:
+			e.Next, e.Tries, e.begun = a, 0, false
+			if t.Closing == "" { // an iteration is its turn and its action, in one slot
+				m.State = MemberRunning
+			}
+		}
+	case end.Kind == swarm.Unexpected && m.Tries > 1: // it was told what was wrong, and its next answer was no better
+		m.Attempt, m.Tries = 0, 0
+		t.iterated(m, swarm.ActToolCall, end)
+	case end.Kind == swarm.Unexpected, end.Kind == swarm.OverBudget, end.Status == swarm.CallCut:
+	case end.Kind == swarm.TimedOut && t.expired(m):
+		e.end(swarm.OutcomeTimedOut, t.timeoutReason())
+	case Transient(end.Kind):
+		e.Delays++
+	default:
+		e.end(swarm.OutcomeAborted, end.Reason)
+	}
+}
+
+// endAction records how the action of a worker ended. An action that failed for a reason that may
+// pass is tried again, and uses no iteration.
+func (t *Team) endAction(m *Member, end swarm.CallEnd) {
+	e := m.Effort
+	if e == nil || e.Next == nil {
+		return
+	}
+	m.State = MemberIdle
+	e.Tries++
+	if end.Status != swarm.CallOK && Transient(end.Kind) {
+		e.Delays++
+		m.Retry = t.Now.Add(Delay(e.Delays))
+	} else {
+		kind := e.Next.Kind
+		e.Next, e.Tries, e.Delays = nil, 0, 0
+		t.iterated(m, kind, end)
+	}
+	m.rest()
+}
+
+// iterated counts an action and decides whether the worker goes on.
+func (t *Team) iterated(m *Member, kind swarm.ActionKind, end swarm.CallEnd) {
+	e := m.Effort
+	switch {
+	case kind != swarm.ActToolCall:
+		e.Idle++
+	case end.Status == swarm.CallOK:
+		e.Idle, e.Errors = 0, 0
+	default:
+		e.Idle, e.Errors = 0, e.Errors+1
+	}
+	switch {
+	case e.Errors >= maxErrors:
+		e.end(swarm.OutcomeAborted, fmt.Sprintf("%d tool calls in a row failed; the last: %s", maxErrors, end.Reason))
+	case e.Idle >= maxIdle:
+		e.end(swarm.OutcomeConverged, fmt.Sprintf("%d actions in a row used no tool", maxIdle))
+	case m.Turns >= t.Swarm.Rules.Iterations:
+		e.end(swarm.OutcomeForced, fmt.Sprintf("its %d iterations are used up", t.Swarm.Rules.Iterations))
+	}
+}
+
+// end records how a worker ends. The first reason counts.
+func (e *Effort) end(o swarm.Outcome, why string) {
+	if e.Outcome == "" {
+		e.Outcome, e.Why = o, why
+	}
+}
+
+// Transient says whether a failure of this kind may pass by itself.
+func Transient(k swarm.ErrorKind) bool {
+	return k == swarm.RateLimited || k == swarm.NoResult || k == swarm.TimedOut || k == swarm.Crashed
+}
+
+// Delay is how long a worker waits before it tries again after so many failures in a row.
+func Delay(failures int) time.Duration { return min(time.Duration(failures)*delayStep, maxDelay) }
+
+// expired says whether a worker's time is over.
+func (t *Team) expired(m *Member) bool {
+	at := t.deadline(m)
+	return !at.IsZero() && !t.Now.Before(at)
+}
+
+// deadline is when a worker's time is over; zero = never, or it has not begun.
+func (t *Team) deadline(m *Member) time.Time {
+	if m.Effort == nil || m.Effort.Began.IsZero() || t.Swarm.Rules.Timeout <= 0 {
+		return time.Time{}
+	}
+	return m.Effort.Began.Add(t.Swarm.Rules.Timeout)
+}
+
+// TimeLeft is how long a member's turn may take; 0 = as long as it likes.
+func (t *Team) TimeLeft(m *Member) time.Duration {
+	at := t.deadline(m)
+	if at.IsZero() {
+		return 0
+	}
+	return max(at.Sub(t.Now), time.Millisecond)
+}
+
+func (t *Team) timeoutReason() string {
+	return fmt.Sprintf("its time of %s is over", t.Swarm.Rules.Timeout)
+}
+
+// leavingWorker returns how a worker without a turn ends, or nil if it goes on.
+func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
+	e := m.Effort
+	if e == nil || m.End != nil || m.InTurn() {
+		return nil
+	}
+	switch {
+	case e.Outcome != "":
+	case t.Swarm.Draining && e.Next == nil: // an action that its model has decided on is still taken
+		return &swarm.AgentEnd{Outcome: swarm.OutcomeSpent, Reason: "the budget is spent"}
+	case t.expired(m):
+		return &swarm.AgentEnd{Outcome: swarm.OutcomeTimedOut, Reason: t.timeoutReason()}
+	default:
+		return nil
+	}
+	return &swarm.AgentEnd{Outcome: e.Outcome, Reason: e.Why}
+}
+
+// hasRoom says whether a worker may begin: so many have begun and not ended. Others go on.
+func (t *Team) hasRoom(m *Member) bool {
+	if m.Effort == nil || !m.Effort.Began.IsZero() || t.Swarm.Rules.Workers <= 0 {
+		return true
+	}
+	busy := 0
+	for i := range t.Members {
+		if o := &t.Members[i]; o.Effort != nil && o.End == nil && !o.Effort.Began.IsZero() {
+			busy++
+		}
+	}
+	return busy < t.Swarm.Rules.Workers
+}
+
+// divide records that the supervisor has said how to divide the query, or that it could not.
+func (t *Team) divide(by swarm.TurnID) {
+	t.Swarm.Dividing, t.Swarm.By = true, by
+	t.summon()
+}
+
+// division returns the step that has the query divided, once.
+func (t *Team) division() []TeamStep {
+	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Dividing || t.divided {
+		return nil
+	}
+	t.divided = true
+	return []TeamStep{{Kind: Divide, Agent: Supervisor, Turn: t.Swarm.By}}
+}
+
+// actions returns the steps that take the actions of turns that have ended.
+func (t *Team) actions() (steps []TeamStep) {
+	for i := range t.Members {
+		if m := &t.Members[i]; m.acting() && !m.Effort.begun {
+			steps = append(steps, m.takeAction())
+		}
+	}
+	return steps
+}
+
+// acting says whether a member's action is being taken.
+func (m *Member) acting() bool {
+	return m.State == MemberRunning && m.Effort != nil && m.Effort.Next != nil
+}
+
+// takeAction returns the step that takes the action of a worker's last turn.
+func (m *Member) takeAction() TeamStep {
+	m.Effort.begun = true
+	m.State, m.Retry = MemberRunning, time.Time{}
+	return TeamStep{Kind: TakeAction, Agent: m.Name, Turn: m.Turn, Try: m.Effort.Tries + 1}
+}
+
+// begin records when a worker's first turn began.
+func (e *Effort) begin(now time.Time) {
+	if e != nil && e.Began.IsZero() {
+		e.Began = now
+	}
+}
+
+// restart makes a worker begin again that a person has started again.
+func (e *Effort) restart() {
+	if e != nil {
+		*e = Effort{Subtask: e.Subtask, Needs: e.Needs}
+	}
+}
+
+// hasAnswer says whether the answer is there. A team that is no swarm makes none.
+func (t *Team) hasAnswer() bool { return t.Swarm == nil || t.Swarm.Answer != "" }

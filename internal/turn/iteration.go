@@ -1,0 +1,441 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"swarm"
+	"swarm/internal/action"
+	"swarm/internal/agentapi"
+	"swarm/internal/flow"
+	"swarm/internal/mail"
+	"swarm/internal/plan"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	"swarm/internal/providerkind"
+	"swarm/internal/subtask"
+)
+
+// How a model is asked in a swarm. The seed of swarm mode has the first two figures.
+const (
+	iterationTemperature = 0.3
+	iterationTokens      = 2048
+	supervisorTokens     = 4096
+)
+
+// An iterationStep is an earlier iteration of an agent of a swarm. Its result is kept as far as the
+// agent's next prompts show it.
+type iterationStep struct {
+	turn   swarm.TurnID
+	number int
+	action string
+	result string
+	stored swarm.Hash // the result, until a prompt needs it
+}
+
+// addStep records the end of an iteration's turn. The result of an action that is still to be taken
+// comes with its end. An answer that could not be read is a step until a later attempt is better.
+func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
+	if end.Action == nil && end.Kind != swarm.Unexpected {
+		return
+	}
+	_, number, _ := plan.SplitTurn(e.Turn)
+	s := iterationStep{turn: e.Turn, number: number, action: "no action", result: end.Reason}
+	if a := end.Action; a != nil {
+		s.action, s.result = actionName(a), ""
+		if a.Taken {
+			s.stored = end.Output
+		}
+		if a.Kind == swarm.ActDone {
+			put(&l.reports, e.Agent, end.Report)
+		}
+	}
+	all := l.steps[e.Agent]
+	if n := len(all); n > 0 && all[n-1].number == number {
+		all = all[:n-1]
+	}
+	put(&l.steps, e.Agent, append(all, s))
+}
+
+// addResult records what the action of an iteration gave.
+func (l *logFold) addResult(e *swarm.Event) error {
+	end, err := swarm.Body[swarm.CallEnd](e)
+	if err != nil {
+		return err
+	}
+	all := l.steps[e.Agent]
+	if len(all) == 0 {
+		return nil
+	}
+	s := &all[len(all)-1]
+	if s.stored = end.Output; end.Status != swarm.CallOK {
+		s.result, s.stored = "error: "+end.Reason, ""
+	}
+	return nil
+}
+
+func actionName(a *swarm.Action) string {
+	if a.Kind == swarm.ActToolCall && a.Tool != "" {
+		return string(a.Kind) + ":" + a.Tool
+	}
+	return string(a.Kind)
+}
+
+// history returns an agent's earlier iterations. Of older ones less is kept.
+func (r *Runner) history(agent string) ([]prompt.Step, error) {
+	all := r.fold.steps[agent]
+	steps := make([]prompt.Step, len(all))
+	for i := range all {
+		s := &all[i]
+		if s.stored != "" && s.stored != swarm.NoText {
+			text, err := r.Log.Body(s.stored)
+			if err != nil {
+				return nil, err
+			}
+			s.result = prompt.HeadChars(string(text), prompt.RecentChars)
+		}
+		s.stored = ""
+		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Result: s.result, Turn: s.turn}
+	}
+	return steps, nil
+}
+
+// makeIteration makes the prompt of a swarm's turn. The caller holds the runner's mutex.
+func (r *Runner) makeIteration(w *work) error {
+	if r.AgentAPI == nil {
+		return swarm.Errorf(swarm.Storage, "the agents of a swarm need our tools")
+	}
+	items, err := r.unread(w)
+	if err != nil {
+		return err
+	}
+	findings, err := r.published(w)
+	if err != nil {
+		return err
+	}
+	failures, err := r.failures(w.c)
+	if err != nil {
+		return err
+	}
+	if err := r.fold.follow(r.Log); err != nil {
+		return err
+	}
+	w.outputs = r.fold.read
+	inbox := messages(items)
+	state, known, err := r.AgentAPI.SwarmState() // last, so that it covers everything read above
+	if err != nil {
+		return err
+	}
+	w.known = known
+	query, err := r.Log.Body(state.Query)
+	if err != nil {
+		return err
+	}
+	switch w.c.Want {
+	case plan.WantSubtasks:
+		w.made = prompt.BuildDivision(&prompt.Division{Query: string(query), Most: state.MaxAgents, AtOnce: state.Workers, Roles: state.Roles, Failures: failures})
+	case plan.WantAnswer:
+		s := prompt.Synthesis{Query: string(query), Inbox: inbox, Failures: failures}
+		if s.Results, err = r.results(state); err != nil {
+			return err
+		}
+		w.made = prompt.BuildSynthesis(&s)
+	default:
+		it := prompt.Iteration{Agent: w.c.Agent, Task: state.Task(w.c.Agent), Team: teammates(state), Findings: findings, Inbox: inbox,
+			Number: w.c.Iteration, Of: state.Iterations, Failures: failures}
+		if it.History, err = r.history(w.c.Agent); err != nil {
+			return err
+		}
+		w.made = prompt.BuildIteration(&it)
+	}
+	w.made = r.cleanPrompt(w.made)
+	return nil
+}
+
+// teammates lists the agents of a swarm for a prompt.
+func teammates(state *agentapi.SwarmState) (all []prompt.Teammate) {
+	for _, a := range state.Agents {
+		t := prompt.Teammate{Name: a.Name, Task: a.Task}
+		switch {
+		case a.Outcome == swarm.OutcomeDone:
+			t.State = "done"
+		case a.Outcome != "":
+			t.State = "ended: " + a.Reason
+		case len(a.Waits) > 0:
+			t.State = "waits for " + strings.Join(a.Waits, ", ")
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// results returns what the agents of a swarm have found. The response of one that said done is its
+// result. Of the others the last iterations are.
+func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err error) {
+	for _, a := range state.Agents {
+		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Text: r.fold.reports[a.Name]}
+		if res.Text == "" {
+			steps, err := r.history(a.Name)
+			if err != nil {
+				return nil, err
+			}
+			var last []string
+			for _, s := range steps[max(0, len(steps)-prompt.RecentSteps):] {
+				last = append(last, s.Action+" → "+s.Result)
+			}
+			res.Text = strings.Join(last, "\n")
+		}
+		all = append(all, res)
+	}
+	return all, nil
+}
+
+// messages returns mail as the prompts of a swarm show it.
+func messages(items []mail.Item) (all []prompt.Message) {
+	for _, it := range items {
+		m := prompt.Message{From: it.FromNodeID, Type: typeOf(it.Envelope), Payload: string(swarm.Encode(map[string]string{"message": it.Payload.Message}))}
+		if len(it.Payload.Structured) > 0 {
+			m.Payload = string(it.Payload.Structured)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func typeOf(e swarm.Envelope) string { return cmp.Or(mail.MetaOf(e).Type, string(e.Kind)) }
+
+// limitTime limits the turn to the time that its agent has left in the swarm.
+func (w *work) limitTime() {
+	if w.c.Timeout > 0 {
+		limited := *w.task
+		limited.Timeout = w.c.Timeout
+		w.task = &limited
+	}
+}
+
+// subtask is the id of the agent's subtask in a swarm, or "".
+func (w *work) subtask() string {
+	if w.plan.Swarm == nil {
+		return ""
+	}
+	for _, s := range w.plan.Swarm.Subtasks {
+		if s.Agent == w.c.Agent {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// askPlainly makes the request of a swarm's turn one question without tools, if the agent is a model.
+// A program gets the whole prompt and our tools, as everywhere.
+func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request) error {
+	if w.c.Want == plan.WantMail || w.kind().Tools != providerkind.InProcess {
+		return nil
+	}
+	system, rest := w.made.SplitSystem()
+	p := &provider.Plain{System: system, Temperature: iterationTemperature, MaxTokens: iterationTokens}
+	switch w.c.Want {
+	case plan.WantAction:
+		specs, err := r.swarmTools(ctx, w)
+		if err != nil {
+			return err
+		}
+		p.System, p.Prefill = p.System+prompt.ToolList(specs), prompt.Prefill
+	case plan.WantSubtasks:
+		p.Prefill, p.MaxTokens = prompt.Prefill, supervisorTokens
+	default:
+		p.MaxTokens = supervisorTokens
+	}
+	req.Plain, req.Prompt, req.Fresh, req.ToolSpecs = p, rest, rest, nil
+	return nil
+}
+
+// swarmTools returns the tools that an agent of a swarm may call: those that it lists.
+func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, error) {
+	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
+		return nil, nil
+	}
+	box, err := r.Toolbox(w.agent, w.turn)
+	if err != nil {
+		return nil, err
+	}
+	return box.Specs(ctx)
+}
+
+// checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
+// next attempt's prompt tells the model.
+func (w *work) checkAnswer(reply provider.Reply) error {
+	switch w.c.Want {
+	case plan.WantSubtasks:
+		_, err := subtask.ReadAnswer(string(reply.Output))
+		return explained(err)
+	case plan.WantAction:
+		if w.kind().Tools != providerkind.InProcess {
+			w.action = w.taken()
+			return nil
+		}
+		a, err := action.Read(string(reply.Output))
+		if err != nil {
+			return explained(err)
+		}
+		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool}); a.Kind == swarm.ActDone {
+			w.done, w.report = true, a.Response
+		}
+	}
+	return nil
+}
+
+// explained adds the hint to an error, because only its text goes into the next prompt.
+func explained(err error) error {
+	hint := swarm.HintOf(err)
+	if err == nil || hint == "" {
+		return err
+	}
+	return swarm.Errorf(swarm.KindOf(err), "%w. Instead, %s", err, hint)
+}
+
+// taken is what a program did in its turn, by its own tools and by ours.
+func (w *work) taken() *swarm.Action {
+	switch {
+	case w.done:
+		return &swarm.Action{Kind: swarm.ActDone, Taken: true}
+	case w.ownTools:
+		return &swarm.Action{Kind: swarm.ActToolCall, Taken: true}
+	case w.repetition.longest > 0:
+		return &swarm.Action{Kind: swarm.ActSendMessage, Taken: true}
+	}
+	return nil
+}
+
+// Act takes the action that a turn asks for, and appends what it gave.
+func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+	if e, ok, err := r.Log.Find(swarm.EndKey(c.ID)); err != nil || ok {
+		if err != nil {
+			return flow.Result{}, err
+		}
+		return Answer(e)
+	}
+	c.Task = c.Agent
+	turnCall := c
+	turnCall.ID = c.Ref
+	w, err := r.gatherAction(turnCall)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	asked, err := r.actionOf(c.Ref)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	if c.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, c.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", c.Timeout))
+		defer stop()
+	}
+	text, err := r.take(ctx, w, asked)
+	if stop := stopCause(ctx, err); stop != nil && swarm.KindOf(stop) != swarm.TimedOut {
+		return flow.Result{}, stop
+	}
+	return r.endAction(ctx, loop, c, text, err)
+}
+
+// endAction appends the end of an action.
+func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, text string, failed error) (flow.Result, error) {
+	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
+	b := swarm.Batch{Fence: c.Fence}
+	if failed != nil {
+		end = failure(failed)
+		end.ID, end.Call, end.Reason = c.ID, c.Print(), r.clean(explained(failed).Error())
+	} else if out := r.redact([]byte(text)); len(out) > 0 {
+		out = out[:min(len(out), swarm.MaxOutput)]
+		end.Output, end.Bytes, b.Bodies = swarm.HashOf(out), int64(len(text)), [][]byte{out}
+	}
+	b.Events = []swarm.Event{{Kind: swarm.ActionEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Agent, Agent: c.Agent, Turn: swarm.TurnID(c.Ref), Data: swarm.Encode(end)}}
+	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
+}
+
+// gatherAction finds the agent of an action. Its plan is that of its turn.
+func (r *Runner) gatherAction(c flow.Call) (*work, error) {
+	c.Ref = c.Plan
+	return r.gather(c)
+}
+
+// actionOf reads the action that a turn asks for.
+func (r *Runner) actionOf(turn string) (action.Action, error) {
+	e, ok, err := r.Log.Find(swarm.EndKey(turn))
+	if err != nil || !ok {
+		return action.Action{}, errors.Join(err, swarm.Errorf(swarm.Storage, "the log has no end of the turn %s", turn))
+	}
+	end, err := Answer(e)
+	if err != nil {
+		return action.Action{}, err
+	}
+	text, err := r.Log.Body(end.Output)
+	if err != nil {
+		return action.Action{}, err
+	}
+	a, err := action.Read(string(text))
+	if err != nil {
+		return a, swarm.Errorf(swarm.Storage, "the action of the turn %s cannot be read: %w", turn, err)
+	}
+	return a, nil
+}
+
+// take takes one action in the agent's name.
+func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, error) {
+	start, err := r.lastStart(w.turn)
+	if err != nil {
+		return "", err
+	}
+	handle := r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.turn, start, swarm.Inputs{})
+	defer handle.End()
+	call := func(tool string, args any) (string, error) {
+		answer, err := handle.Call(ctx, tool, swarm.Encode(args))
+		return string(answer), err
+	}
+	switch a.Kind {
+	case swarm.ActPublishData:
+		return call("publish_data", map[string]any{"topic": a.Topic, "data": a.Data})
+	case swarm.ActRequestHelp:
+		return call("request_help", map[string]any{"help_description": a.Help, "help_skills": a.Skills})
+	case swarm.ActSendMessage:
+		return call("send_handoff", messageArgs(a))
+	}
+	if agentapi.Knows(a.Tool) {
+		return call(a.Tool, a.Params)
+	}
+	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
+		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(a.Tool)).WithHint("work without tools, or ask a teammate")
+	}
+	box, err := r.Toolbox(w.agent, w.turn)
+	if err != nil {
+		return "", err
+	}
+	return box.Call(ctx, a.Tool, a.Params)
+}
+
+// lastStart returns the number of a turn's last start. A crash may have cut earlier ones.
+func (r *Runner) lastStart(turn swarm.TurnID) (n int, err error) {
+	for ok := true; ok; n++ {
+		if _, ok, err = r.Log.Find(swarm.StartKey(turn, n+1)); err != nil {
+			return 0, err
+		}
+	}
+	return n - 1, nil
+}
+
+// messageArgs makes the arguments of send_handoff of a message.
+func messageArgs(a action.Action) map[string]any {
+	args := map[string]any{"to": a.To, "type": a.MessageType, "structured": a.Payload, "message": ""}
+	if text, ok := a.Message(); ok {
+		args["message"] = text
+	} else {
+		args["message"] = string(a.Payload)
+	}
+	return args
+}
