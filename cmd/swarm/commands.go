@@ -30,6 +30,7 @@ func (a *app) commandTable() []commandRow {
 		{a.upCommand(), everyone},
 		{a.runCommand(), everyone},
 		{a.teamCommand(), everyone},
+		{a.solveCommand(), everyone},
 		{a.resumeCommand(), ownRuns},
 		{a.retryCommand(), ownRuns},
 		{a.closeCommand(), ownRuns},

@@ -14,20 +14,24 @@ import (
 // A Request asks for a run: of a pipeline or of tasks, or, with a goal, of a team. Defaults are
 // those of `swarm up` and `swarm team`.
 type Request struct {
-	Dir      string   `json:"dir"`      // the folder to start it in; "" = the caller's
-	File     string   `json:"file"`     // the compose file
-	Pipeline string   `json:"pipeline"` // the pipeline to run
-	Tasks    []string `json:"tasks"`    // or the tasks, with their dependencies
-	Only     bool     `json:"only"`     // without the dependencies
-	Set      []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
-	Provider string   `json:"provider"`
-	Jobs     int      `json:"jobs"`  // maximum of parallel turns
-	Stdin    string   `json:"stdin"` // the text of {{STDIN}}
-	Goal     string   `json:"goal"`  // a team's goal
-	To       string   `json:"to"`    // the agent that gets the goal
-	Done     []string `json:"done"`  // conditions that the goal is reached
-	Mode     string   `json:"mode"`
-	Phase    string   `json:"phase"`
+	Dir        string   `json:"dir"`      // the folder to start it in; "" = the caller's
+	File       string   `json:"file"`     // the compose file
+	Pipeline   string   `json:"pipeline"` // the pipeline to run
+	Tasks      []string `json:"tasks"`    // or the tasks, with their dependencies
+	Only       bool     `json:"only"`     // without the dependencies
+	Set        []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
+	Provider   string   `json:"provider"`
+	Jobs       int      `json:"jobs"`       // maximum of parallel turns
+	Stdin      string   `json:"stdin"`      // the text of {{STDIN}}
+	Query      string   `json:"query"`      // a swarm's query
+	Agents     int      `json:"agents"`     // of a swarm: how many work at once; 0 = the default
+	Iterations int      `json:"iterations"` // of a swarm: of one agent; 0 = as the file says
+	Subtasks   string   `json:"-"`          // of a swarm: the file that divides the query; "" = the supervisor does
+	Goal       string   `json:"goal"`       // a team's goal
+	To         string   `json:"to"`         // the agent that gets the goal
+	Done       []string `json:"done"`       // conditions that the goal is reached
+	Mode       string   `json:"mode"`
+	Phase      string   `json:"phase"`
 
 	Structured json.RawMessage        `json:"-"` // structured data with the goal
 	Origin     *swarm.Origin          `json:"-"` // the message of another program that begins the run
@@ -77,6 +81,9 @@ func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) 
 func (c *Control) Plan(r Request) (*Begin, error) {
 	if r.Goal != "" {
 		return c.planTeam(r)
+	}
+	if r.Query != "" {
+		return c.planSwarm(r)
 	}
 	o, _, err := c.Compose(r)
 	if err != nil {

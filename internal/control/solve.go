@@ -1,0 +1,99 @@
+package control
+
+import (
+	"cmp"
+	"os"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/compose"
+	"swarm/internal/run"
+	"swarm/internal/subtask"
+)
+
+const (
+	defaultWorkers = 3
+	maxQuery       = 64 << 10 // bytes
+)
+
+// planSwarm makes the plan of a swarm: the supervisor, and the rules for the agents that it will
+// have. If a file divides the query, those agents are there from the beginning.
+func (c *Control) planSwarm(r Request) (*Begin, error) {
+	switch {
+	case strings.TrimSpace(r.Query) == "":
+		return nil, swarm.Errorf(swarm.BadInput, "the query is empty").WithHint(`write what is to be found out: swarm solve "Compare …"`)
+	case len(r.Query) > maxQuery:
+		return nil, swarm.Errorf(swarm.BadInput, "the query has %d bytes; %d are allowed", len(r.Query), maxQuery).
+			WithHint("write it into a file of this folder, and have the query name the file")
+	}
+	o, p, err := c.Compose(r)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	b, err := compose.CompileTeam(o)
+	if err != nil {
+		return nil, err
+	}
+	limits, plan := b.Settings.Swarm, &b.Plan
+	query := run.Redactor(plan)([]byte(r.Query))
+	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, defaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
+		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Worker: plan.Agents[0]}
+	rules.Worker.Role, rules.Worker.RoleName = "", ""
+	if b.DeclaresAgents {
+		rules.Roles = plan.Agents
+	}
+	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env}
+	for i := range plan.Providers {
+		spec := &plan.Providers[i]
+		rules.Worker = inTier(rules.Worker, spec, "medium")
+		supervisor = inTier(supervisor, spec, "large")
+	}
+	plan.Kind, plan.Name, plan.Edges = swarm.SwarmRun, firstWords(string(query)), nil
+	plan.Approvals.Spawn = "auto"
+	plan.Team = &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase, MaxAgents: limits.MaxAgents}
+	plan.Swarm, plan.Agents = rules, []swarm.Agent{supervisor}
+	b.Bodies = append(b.Bodies, query)
+	if r.Args == nil {
+		r.Args = []string{"solve", r.Query}
+	}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Replay: r.Replay}
+	if r.Subtasks != "" {
+		err = begin.divide(r.Subtasks)
+	}
+	return begin, err
+}
+
+// inTier has an agent use the model of a tier, if its provider has one and nothing else says which.
+func inTier(a swarm.Agent, spec *swarm.ProviderSpec, tier string) swarm.Agent {
+	if a.Provider == spec.Name && a.Model == "" && a.Tier == "" && spec.Models[tier] != "" {
+		a.Tier = tier
+	}
+	return a
+}
+
+// divide has a person's file divide the query.
+func (b *Begin) divide(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return swarm.Errorf(swarm.BadInput, "the plan cannot be read: %w", err)
+	}
+	all, err := subtask.ReadFile(text)
+	if err != nil {
+		if e, ok := err.(*swarm.Error); ok {
+			e.File = file
+		}
+		return err
+	}
+	p := &b.Bundle.Plan
+	if most := p.Team.MaxAgents; len(all) > most {
+		return (&swarm.Error{Kind: swarm.BadInput, File: file, Msg: "there are more subtasks than there may be agents"}).
+			WithHint("raise swarm.max_agents in the compose file, or divide the query into at most %d", most)
+	}
+	b.id = swarm.NewRunID(time.Now().UTC())
+	divided := agentapi.Divided(b.id, p, all)
+	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
+	return nil
+}
