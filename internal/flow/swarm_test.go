@@ -127,7 +127,7 @@ func TestSwarm(t *testing.T) {
 		{"and three times over, never taken for done", "a", nil, hive{world: world{ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected", "a/2/1": "unexpected", "a/2/2": "unexpected", "a/3/1": "unexpected", "a/3/2": "unexpected"}}},
 			begin + "go a/1/1; task_retrying a after 0s; go a/1/2; go a/2/1; task_retrying a after 0s; go a/2/2; go a/3/1; task_retrying a after 0s; go a/3/2; agent_ended a: aborted; return a; run_ended failed 1"},
 		{"a model that refuses the key ends its agent at once", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}}, acts: map[string]string{"b/1/1": "done"}},
-			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; agent_ended b: done; return b; go supervisor/2/1; run_ended failed 1"},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
 		{"its time is over", "a", func(s *swarm.Swarm) { s.Timeout = 12 * time.Second }, hive{acts: map[string]string{"a/1/1": "search rate_limited"}},
 			begin + "go a/1/1; go action/a/1/1; task_retrying a after 5s; go action/a/1/1/2; task_retrying a after 10s; agent_ended a: timed_out; return a; run_ended failed 1"},
 		{"a subtask that needs another waits for it", "a b<a", nil, hive{acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 )
 
@@ -218,7 +219,8 @@ var endKinds = map[swarm.Status]swarm.EventKind{
 	swarm.Completed: swarm.TaskCompleted, swarm.Failed: swarm.TaskFailed, swarm.Skipped: swarm.TaskSkipped, swarm.Cancelled: swarm.TaskCancelled,
 }
 
-// finish tells how the work of each agent ended, and the run.
+// finish tells how the work of each agent ended, and the run. A swarm that has an answer is
+// completed, also if an agent failed: the answer is made without it, and says so.
 func (t *team) finish() (Result, error) {
 	if t.Closing == plan.ClosedByCancel {
 		t.stopFor(swarm.CutByCancel)
@@ -241,6 +243,9 @@ func (t *team) finish() (Result, error) {
 	end := swarm.RunEnd{Report: t.Report}
 	if t.Swarm != nil {
 		end.Answer = t.Swarm.Answer
+		if end.Answer != "" && len(failed) > 0 {
+			end.Reason, failed = "answered without "+excerpt.List(failed, 5)+", which failed", nil
+		}
 	}
 	if t.Closing == "" && turns == 0 {
 		end.Reason = "nobody had anything to do"

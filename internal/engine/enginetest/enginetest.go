@@ -42,6 +42,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
 	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run) })
+	t.Run("swarms whose agents misbehave", func(t *testing.T) { misbehave(t, run) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
 	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
@@ -83,6 +84,7 @@ type harness struct {
 	dir   string // the folder in which the agents work
 	run   engine.Engine
 	team  *team
+	tools func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) // that models may call; nil = none
 }
 
 const (
@@ -148,7 +150,7 @@ func (h *harness) drive(after int, committed bool) (flow.Result, error) {
 }
 
 func (h *harness) adapters(log swarm.Log) *engine.Adapters {
-	runner := &turn.Runner{Run: runID, Log: log, Dir: h.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return h.team, nil }}
+	runner := &turn.Runner{Run: runID, Log: log, Dir: h.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return h.team, nil }, Toolbox: h.tools}
 	return &engine.Adapters{Log: log, Turn: runner}
 }
 
@@ -166,17 +168,23 @@ func (h *harness) append(e swarm.Event, bodies [][]byte) {
 	h.check(err)
 }
 
-// history returns the log without the parts that a crash may change: numbers, times, owners and
-// second starts.
-func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
+// events returns the log.
+func (h *harness) events() []swarm.Event {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
 	h.check(err)
 	defer log.Close()
-	ends = map[swarm.TurnID]int{}
 	events, err := log.Read(0, 1<<20)
 	h.check(err)
-	for _, e := range events {
+	return events
+}
+
+// history returns the log without the parts that a crash may change: numbers, times, owners and
+// second starts.
+func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
+	h.t.Helper()
+	ends = map[swarm.TurnID]int{}
+	for _, e := range h.events() {
 		switch e.Kind {
 		case swarm.TurnStarted:
 			s, err := swarm.Body[swarm.TurnStart](&e)

@@ -41,7 +41,7 @@ func swarmPlan() swarm.Plan {
 	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 10},
 		Providers: []swarm.ProviderSpec{{Name: "team", Kind: providerkind.Script}},
 		Agents:    []swarm.Agent{{Name: swarm.Supervisor, Provider: "team"}},
-		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Worker: swarm.Agent{Provider: "team"}}}
+		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
 }
 
 func newSwarmHarness(t *testing.T, run Subject) *harness {

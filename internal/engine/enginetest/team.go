@@ -137,11 +137,7 @@ func teamCrashes(t *testing.T, run Subject) {
 // checkMail checks that every envelope that gave an agent a turn is consumed once.
 func (h *harness) checkMail(at int) {
 	h.t.Helper()
-	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
-	h.check(err)
-	defer log.Close()
-	events, err := log.Read(0, 1<<20)
-	h.check(err)
+	events := h.events()
 	consumed, returned := map[int64]int{}, map[string]bool{}
 	for _, e := range events {
 		if e.Kind == swarm.HandoffReturned {
