@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -60,6 +61,19 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 const keptEncoder = 64 << 10 // a larger buffer is not kept
+
+// UseCurrentNames gives an event that an older version of the program wrote the names of this one.
+// Stores and recordings call it for each event that they read, so no other code knows old names. The
+// key changes with the kind, because a resumed loop recognizes its facts by their keys.
+func (e *Event) UseCurrentNames() {
+	const old = "agent_started"
+	if e.Kind == old {
+		e.Kind = AgentRestarted
+		if agent, ok := strings.CutPrefix(e.Key, old+":"); ok {
+			e.Key = RestartedKey(agent)
+		}
+	}
+}
 
 // UseBody decodes the body of an event and passes it to use, unless the body cannot be read.
 func UseBody[T any](e *Event, use func(T)) error {
@@ -145,13 +159,13 @@ const (
 	HandoffInjected EventKind = "handoff_injected"
 	HandoffReturned EventKind = "handoff_returned" // [Return]: the envelope is undeliverable
 	// [Overdue]: a required reply is late. The receiver was reminded, or the wait is over.
-	ReplyOverdue EventKind = "reply_overdue"
-	AgentEnded   EventKind = "agent_ended"   // [AgentEnd]: the agent gets no more turns and no mail
-	AgentStarted EventKind = "agent_started" // an agent that had ended gets turns and mail again
-	AgentPaused  EventKind = "agent_paused"  // the agent's turn finishes, and it gets no other
-	AgentResumed EventKind = "agent_resumed" // the agent gets turns again
-	WaitBegan    EventKind = "wait_began"    // [AgentWait]: within its turn, the agent waits for others
-	WaitEnded    EventKind = "wait_ended"    // [AgentWait]
+	ReplyOverdue   EventKind = "reply_overdue"
+	AgentEnded     EventKind = "agent_ended"     // [AgentEnd]: the agent gets no more turns and no mail
+	AgentRestarted EventKind = "agent_restarted" // an agent that had ended gets turns and mail again
+	AgentPaused    EventKind = "agent_paused"    // the agent's turn finishes, and it gets no other
+	AgentResumed   EventKind = "agent_resumed"   // the agent gets turns again
+	WaitBegan      EventKind = "wait_began"      // [AgentWait]: within its turn, the agent waits for others
+	WaitEnded      EventKind = "wait_ended"      // [AgentWait]
 	// [Approval]: the turn waits for a person's answer. A growth request is addressed to the loop
 	// instead, and its turn goes on.
 	ApprovalAsked EventKind = "approval_asked"
@@ -172,7 +186,7 @@ var EventKinds = []EventKind{
 	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionEnded, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
-	AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
+	AgentEnded, AgentRestarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
 	ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
 }
@@ -240,6 +254,10 @@ func AgentEndedKey(agent string, starts int) string {
 	}
 	return "agent_ended:" + agent + ":" + strconv.Itoa(starts)
 }
+
+// RestartedKey is the key of the event that an agent gets turns again. The restart is the agent's
+// name and the number of the start: coder:1.
+func RestartedKey(restart string) string { return string(AgentRestarted) + ":" + restart }
 
 // AskedKey and AnsweredKey are the keys of an approval and its answer.
 func AskedKey(id string) string    { return "asked:" + id }

@@ -114,7 +114,7 @@ func (s *Service) applyEvent(e *swarm.Event) error {
 	case swarm.AgentEnded:
 		s.rules.End(e.Agent, f.Body.(swarm.AgentEnd).Reason)
 		s.growth.End(e.Agent)
-	case swarm.AgentStarted: // earlier mail was returned to its senders
+	case swarm.AgentRestarted: // earlier mail was returned to its senders
 		s.rules.Start(e.Agent)
 		s.growth.Start(e.Agent)
 		s.agent(e.Agent).Began = e.Seq

@@ -41,7 +41,7 @@ func (d *ruleEvents) add(e *swarm.Event) {
 	}
 	says := strconv.FormatInt(e.Seq, 10) // unique: no later event replaces it
 	switch e.Kind {
-	case swarm.RunStarted, swarm.PlanAdded, swarm.AgentEnded, swarm.AgentStarted, swarm.ApprovalAsked, swarm.RunEnded:
+	case swarm.RunStarted, swarm.PlanAdded, swarm.AgentEnded, swarm.AgentRestarted, swarm.ApprovalAsked, swarm.RunEnded:
 	case swarm.HandoffStored:
 		if _, answers, _ := AnswerTo(e); e.Agent == swarm.User {
 			says = "heard " + e.To

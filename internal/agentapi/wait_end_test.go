@@ -28,7 +28,7 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 	}
 	end(0)
 	wrong(t, write(s, "two"), "agent coder has ended: it was cancelled", "it gets no mail any more; write to another agent. A person can start it again: swarm start @coder")
-	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
+	add(t, log, swarm.Event{Kind: swarm.AgentRestarted, Key: "agent_restarted:coder:1", Agent: "coder"})
 	for _, one := range []*Service{s, other} {
 		if err := write(one, "three"); err != nil {
 			t.Fatal(err)

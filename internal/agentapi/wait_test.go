@@ -231,7 +231,7 @@ func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	if _, err := s.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
 		t.Fatal(err)
 	}
-	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
+	add(t, log, swarm.Event{Kind: swarm.AgentRestarted, Key: "agent_restarted:coder:1", Agent: "coder"})
 	_, err := planner.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["coder"]}`))
 	wrong(t, err, "coder was ended and started again, and has not read what you sent it", "send it again")
 	_, err = planner.Call(t.Context(), "send_handoff", json.RawMessage(own))

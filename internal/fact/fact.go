@@ -14,7 +14,7 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	f = Head(e)
 	switch e.Kind {
 	case swarm.RunOwned, swarm.RunPausing, swarm.RunUnpaused, swarm.BudgetSpent, swarm.RunEnded, swarm.TurnStarted, swarm.AgentPaused,
-		swarm.AgentResumed, swarm.AgentStarted, swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		swarm.AgentResumed, swarm.AgentRestarted, swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 	case swarm.PlanAdded:
 		f.Body, err = swarm.PlanOf(e)
 	case swarm.HandoffStored:

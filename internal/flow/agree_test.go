@@ -201,7 +201,7 @@ func (c *chaos) mail(from, to string, kind swarm.EnvelopeKind, wants, turn strin
 // ended says whether the log has the end of an agent.
 func (c *chaos) ended(agent string) (ended bool) {
 	for _, e := range c.log {
-		if e.Agent == agent && (e.Kind == swarm.AgentEnded || e.Kind == swarm.AgentStarted) {
+		if e.Agent == agent && (e.Kind == swarm.AgentEnded || e.Kind == swarm.AgentRestarted) {
 			ended = e.Kind == swarm.AgentEnded
 		}
 	}

@@ -82,7 +82,7 @@ func (t *team) do(s plan.TeamStep) error {
 		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, swarm.NewMessage(swarm.BackCancelled))
 	case plan.Restart:
 		delete(t.histories, s.Agent)
-		return t.tell(Fact{Kind: swarm.AgentStarted, Key: "agent_started:" + s.Agent + ":" + strconv.Itoa(t.Member(s.Agent).Starts+1), Agent: s.Agent, Task: s.Agent})
+		return t.tell(Fact{Kind: swarm.AgentRestarted, Key: swarm.RestartedKey(s.Agent + ":" + strconv.Itoa(t.Member(s.Agent).Starts+1)), Agent: s.Agent, Task: s.Agent})
 	case plan.RemindOf:
 		return t.remind(s.Owed)
 	case plan.GiveUpOn:

@@ -88,7 +88,7 @@ func TestAReturnedAnswerIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := strings.Join(o.told, "; ")
-	if !strings.Contains(told, "return coder: it has ended; agent_started coder") || strings.Contains(told, "go coder/2/1") {
+	if !strings.Contains(told, "return coder: it has ended; agent_restarted coder") || strings.Contains(told, "go coder/2/1") {
 		t.Error(told)
 	}
 }

@@ -150,13 +150,13 @@ func TestTeam(t *testing.T) {
 			"go lead/1/1; go coder/1/1; go tester/1/1; agent_paused coder; notice; agent_resumed coder; go coder/2/1; run_ended completed 0"},
 		{"one is cancelled and started again: its mail has gone back", office{world: world{after: map[string]string{"lead/1/1": "cancel coder,start coder", "tester/1/1": "start nosuch,start tester"}},
 			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look", "tester/1/1": "lead there", "lead/2/1": "coder do it again"}},
-			"go lead/1/1; go coder/1/1; go tester/1/1; agent_ended coder; return coder: it was cancelled; agent_started coder; go lead/2/1; go coder/2/1; run_ended completed 0"},
+			"go lead/1/1; go coder/1/1; go tester/1/1; agent_ended coder; return coder: it was cancelled; agent_restarted coder; go lead/2/1; go coder/2/1; run_ended completed 0"},
 		{"one is cancelled in its turn, which ends well, and is started before that", office{world: world{before: map[string]string{"coder/1/1": "cancel coder,start coder"}},
 			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}},
-			"go lead/1/1; go coder/1/1; go lead/2/1; agent_ended coder; return coder: it was cancelled; agent_started coder; run_ended completed 0"},
+			"go lead/1/1; go coder/1/1; go lead/2/1; agent_ended coder; return coder: it was cancelled; agent_restarted coder; run_ended completed 0"},
 		{"one that failed is started again, and nothing has failed", office{
 			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited", "tester/1/1": "never"}, after: map[string]string{"coder/1/3": "start coder,end tester/1/1"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look"}},
-			"go lead/1/1; go coder/1/1; go tester/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; agent_started coder; run_ended completed 0"},
+			"go lead/1/1; go coder/1/1; go tester/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; agent_restarted coder; run_ended completed 0"},
 		{"one is reset: its attempts are counted anew", office{
 			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "reset", "coder/1/4": "exited", "coder/1/5": "exited"},
 				before: map[string]string{"coder/1/3": "reset coder"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},

@@ -94,7 +94,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.settle()
 	case swarm.AgentEnded:
 		t.end(m, f.Body.(swarm.AgentEnd))
-	case swarm.AgentStarted:
+	case swarm.AgentRestarted:
 		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
 		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
 		m.Effort.restart()

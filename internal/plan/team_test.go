@@ -99,7 +99,7 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 	case "failed":
 		f.Kind, f.Body = swarm.AgentEnded, swarm.AgentEnd{Kind: swarm.Exited}
 	case "started":
-		f.Kind = swarm.AgentStarted
+		f.Kind = swarm.AgentRestarted
 	case "reminded", "over":
 		f.Kind, f.Body = swarm.ReplyOverdue, swarm.Overdue{ID: rest, Over: w[1] == "over"}
 	case "told":

@@ -213,15 +213,16 @@ func (r *reader) event(l *line) error {
 	if n := len(r.Events); n > 0 {
 		last = r.Events[n-1].Seq
 	}
+	e := l.event()
+	e.UseCurrentNames()
 	switch {
-	case !slices.Contains(swarm.EventKinds, l.Kind):
-		return r.fail("there is no kind of events %s", swarm.Quote(string(l.Kind)))
-	case last == 0 && l.Kind != swarm.RunStarted:
-		return r.fail("the first event of a recording is %s, and this is %s", swarm.RunStarted, l.Kind)
+	case !slices.Contains(swarm.EventKinds, e.Kind):
+		return r.fail("there is no kind of events %s", swarm.Quote(string(e.Kind)))
+	case last == 0 && e.Kind != swarm.RunStarted:
+		return r.fail("the first event of a recording is %s, and this is %s", swarm.RunStarted, e.Kind)
 	case l.Seq <= last:
 		return r.fail("the event %d comes after the event %d", l.Seq, last)
 	}
-	e := l.event()
 	e.Data = bytes.Clone(e.Data)
 	r.Events = append(r.Events, e)
 	return nil

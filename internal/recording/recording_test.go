@@ -2,9 +2,12 @@ package recording_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +110,31 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	if !recording.Is(path) || recording.Is(filepath.Dir(path)) {
 		t.Error("a recording is none, or a folder is one")
+	}
+}
+
+// TestARecordingWithOldNames: the recording of an older version is read with the current names.
+func TestARecordingWithOldNames(t *testing.T) {
+	log := recorded(t)
+	_, err := log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.AgentRestarted, Key: swarm.RestartedKey("a:1"), Agent: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := recording.Write(&b, recording.Header{Run: "run"}, log); err != nil {
+		t.Fatal(err)
+	}
+	old := bytes.ReplaceAll(b.Bytes(), []byte("agent_restarted"), []byte("agent_started"))
+	lines := bytes.SplitAfter(old, []byte("\n"))
+	last := len(lines) - 2 // nothing is behind the last newline
+	sum := sha256.Sum256(bytes.Join(lines[:last], nil))
+	lines[last] = regexp.MustCompile(`[0-9a-f]{64}`).ReplaceAll(lines[last], []byte(hex.EncodeToString(sum[:])))
+	rec, err := recording.Read(bytes.NewReader(bytes.Join(lines, nil)), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := rec.Events[len(rec.Events)-1]; e.Kind != swarm.AgentRestarted || e.Key != swarm.RestartedKey("a:1") {
+		t.Errorf("it is read as %+v", e)
 	}
 }
 

@@ -69,8 +69,10 @@ func (s *stmt) row(r *row) {
 // event returns a row as an event without its data.
 func (c *conn) event(r *row) swarm.Event {
 	f := &r.fields
-	return swarm.Event{Seq: r.seq, Time: time.UnixMicro(r.micros).UTC(), Kind: swarm.EventKind(c.name(f[0])),
+	e := swarm.Event{Seq: r.seq, Time: time.UnixMicro(r.micros).UTC(), Kind: swarm.EventKind(c.name(f[0])),
 		Agent: c.name(f[1]), Task: c.name(f[2]), Turn: swarm.TurnID(f[3]), To: c.name(f[4]), Key: string(f[5])}
+	e.UseCurrentNames()
+	return e
 }
 
 // fullEvent returns a row as an event with a copy of its data.

@@ -365,7 +365,7 @@ func (f *fold) mark(e *swarm.Event) {
 			return // the span itself shows the first owner
 		}
 	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted,
-		swarm.AgentEnded, swarm.AgentStarted, swarm.AgentPaused, swarm.AgentResumed, swarm.WaitBegan, swarm.WaitEnded,
+		swarm.AgentEnded, swarm.AgentRestarted, swarm.AgentPaused, swarm.AgentResumed, swarm.WaitBegan, swarm.WaitEnded,
 		swarm.IterationStarted, swarm.TaskRetrying, swarm.TaskBlocked, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 	default:
 		return

@@ -16,7 +16,7 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.AgentPaused:
 		r.sched.PauseAgent(e.Agent, true)
-	case swarm.AgentResumed, swarm.AgentStarted:
+	case swarm.AgentResumed, swarm.AgentRestarted:
 		r.sched.PauseAgent(e.Agent, false)
 		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Code == swarm.WaitsForPaused && n.Agent == e.Agent })
 	case swarm.TurnSession:

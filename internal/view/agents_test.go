@@ -61,7 +61,7 @@ func (s *sim) does(what string) {
 	case "failed":
 		turn(swarm.AgentEnded, swarm.AgentEnd{Kind: swarm.Exited, Reason: "it failed: exit status 1"})
 	case "started":
-		turn(swarm.AgentStarted, nil)
+		turn(swarm.AgentRestarted, nil)
 	case "over":
 		s.tell(swarm.Event{Kind: swarm.ReplyOverdue, Agent: w[0]}, swarm.Overdue{ID: w[2], Over: true})
 	case "pauses":

@@ -121,7 +121,7 @@ func describeAgent(e *swarm.Event) string {
 		return "is paused: it has no turn until it is resumed"
 	case swarm.AgentResumed:
 		return "is resumed"
-	case swarm.AgentStarted:
+	case swarm.AgentRestarted:
 		return "is started again"
 	case swarm.AgentEnded:
 		return "has ended" + why(e)

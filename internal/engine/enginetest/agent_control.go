@@ -63,7 +63,7 @@ func singleCrashes(t *testing.T, run Subject) {
 			}
 			return "out of " + string(r.Turn), err
 		}
-	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_started a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
+	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_restarted a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
 }
 
 // backCrashes tests a lead that gets its mail back: one agent is ended before it reads its mail,

@@ -12,7 +12,7 @@ import (
 // bodies holds the type of the body of each kind. A kind that is missing here has no body.
 var bodies = map[swarm.EventKind]any{
 	swarm.RunStarted: swarm.RunStart{}, swarm.RunOwned: swarm.Ownership{}, swarm.RunInterrupted: swarm.Reason{}, swarm.RunEnded: swarm.RunEnd{},
-	swarm.RunPausing: nil, swarm.RunPaused: nil, swarm.RunUnpaused: nil, swarm.Tick: nil, swarm.AgentStarted: nil, swarm.AgentPaused: nil, swarm.AgentResumed: nil,
+	swarm.RunPausing: nil, swarm.RunPaused: nil, swarm.RunUnpaused: nil, swarm.Tick: nil, swarm.AgentRestarted: nil, swarm.AgentPaused: nil, swarm.AgentResumed: nil,
 	swarm.PlanAdded: swarm.Plan{}, swarm.IterationStarted: swarm.Iteration{}, swarm.TaskStarted: swarm.Iteration{}, swarm.TaskRetrying: swarm.Retry{}, swarm.TaskBlocked: swarm.Reason{},
 	swarm.TaskCompleted: swarm.TaskEnd{}, swarm.TaskFailed: swarm.TaskEnd{}, swarm.TaskSkipped: swarm.TaskEnd{}, swarm.TaskCancelled: swarm.TaskEnd{}, swarm.BudgetSpent: swarm.Reason{},
 	swarm.TurnStarted: swarm.TurnStart{}, swarm.TurnReserved: swarm.Usage{}, swarm.TurnTool: swarm.ToolUse{}, swarm.TurnFile: swarm.FileChange{}, swarm.TurnSession: swarm.TurnInSession{},
