@@ -37,8 +37,13 @@ func escape(text string) string {
 	places, careful := quickly(text)
 	if careful {
 		text = clean(text)
-		places = carefully(text)
+		places = carefully(&beginnings, text)
 	}
+	return addMarks(text, places)
+}
+
+// addMarks puts `\` at these places of text.
+func addMarks(text string, places []int) string {
 	if len(places) == 0 {
 		return text
 	}
@@ -138,7 +143,7 @@ func inLine(places []int, text string, start int) []int {
 		return places
 	}
 	line, _, _ := strings.Cut(text[start:], "\n")
-	if at, _, ok := ownLine(line, text[start+len(line):]); ok {
+	if at, _, ok := ownLine(&beginnings, line, text[start+len(line):]); ok {
 		places = append(places, start+at)
 	}
 	return places
@@ -154,7 +159,7 @@ func inTagged(places []int, text string) []int {
 		at += start
 		line, _, _ := strings.Cut(text[at:], "\n")
 		start = at + len(line)
-		places = inPieces(places, text, strings.LastIndexByte(text[:at], '\n')+1, start)
+		places = inPieces(&beginnings, places, text, strings.LastIndexByte(text[:at], '\n')+1, start)
 	}
 	slices.Sort(places)
 	return slices.Compact(places)
@@ -164,11 +169,11 @@ func inTagged(places []int, text string) []int {
 // the first bytes of all tag characters. Tag characters are letters that no screen shows.
 var wideControls = []string{"\u0085", "\u2028", "\u2029", "\u009b", "\xf3\xa0"}
 
-// carefully finds the places for a `\` in any text.
-func carefully(text string) (places []int) {
+// carefully finds the places for a `\` in any text. ours are the lines that need one.
+func carefully(ours *lineTable, text string) (places []int) {
 	for start := 0; start < len(text); {
 		line, _, _ := strings.Cut(text[start:], "\n")
-		places = inLines(places, text, start, start+len(line))
+		places = inLines(ours, places, text, start, start+len(line))
 		start += len(line) + 1
 	}
 	return places
@@ -289,16 +294,16 @@ const (
 )
 
 // inLines adds the places in text[start:end]. It has no newline, but may have other line ends.
-func inLines(places []int, text string, start, end int) []int {
+func inLines(ours *lineTable, places []int, text string, start, end int) []int {
 	for i := start; i < end; {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		i += size
 		if endsLine(r) {
-			places = inPieces(places, text, start, i-size)
+			places = inPieces(ours, places, text, start, i-size)
 			start = i
 		}
 	}
-	return inPieces(places, text, start, end)
+	return inPieces(ours, places, text, start, end)
 }
 
 // endsLine reports whether any common reader takes r for the end of a line. Some readers follow
@@ -313,7 +318,7 @@ func endsLine(r rune) bool {
 
 // inPieces adds the places in one line. Text after an HTML tag may be shown on a line of its own.
 // Control sequences may make a terminal show another line than the one that was written.
-func inPieces(places []int, text string, start, end int) []int {
+func inPieces(ours *lineTable, places []int, text string, start, end int) []int {
 	line, rest := text[start:end], text[end:]
 	first := len(places)
 	starts := []int{0}
@@ -324,11 +329,11 @@ func inPieces(places []int, text string, start, end int) []int {
 			}
 		}
 	}
-	for _, at := range ownPieces(line, starts, rest) {
+	for _, at := range ownPieces(ours, line, starts, rest) {
 		places = append(places, start+at)
 	}
 	for _, shown := range readings(line) {
-		for _, at := range ownPieces(string(shown.text), shown.starts, rest) {
+		for _, at := range ownPieces(ours, string(shown.text), shown.starts, rest) {
 			places = append(places, start+shown.from[at])
 		}
 	}
@@ -340,12 +345,12 @@ func inPieces(places []int, text string, start, end int) []int {
 // among the signs before the first letter of another piece, both have the same answer, and only one
 // is checked. So the time stays linear in the number of pieces. Each piece gets a mark of its own,
 // because a reader may not see the text before it.
-func ownPieces(line string, starts []int, rest string) (places []int) {
+func ownPieces(table *lineTable, line string, starts []int, rest string) (places []int) {
 	letter, ours := -1, false // the first letter of the last piece, and its answer
 	for _, from := range starts {
 		at := 0
 		if from > letter {
-			at, letter, ours = ownLine(line[from:], rest)
+			at, letter, ours = ownLine(table, line[from:], rest)
 			letter += from
 		}
 		if ours && from < len(line) {

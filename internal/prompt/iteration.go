@@ -136,7 +136,7 @@ func BuildIteration(it *Iteration) Prompt {
 
 // write writes the part after the system's, with the history from one step on.
 func (it *Iteration) write(b *pageBuilder, first int) {
-	b.add(FromTask, "", "", "## Task\n"+data(it.Task)+"\n\n")
+	b.add(FromTask, "", "", "## Task\n"+sectionData(it.Task)+"\n\n")
 	b.add(FromTeam, "", "", it.team())
 	if len(it.Findings) > 0 {
 		b.add(FromFinding, "", "", findingsHeading+"\n")
@@ -183,8 +183,32 @@ func (it *Iteration) team() string {
 }
 
 // item writes one item of a list. Its text is data: whatever a reader takes for the end of a line
-// is indented, so no text looks like two items or like a heading of ours.
-func item(text string) string { return items([]string{lineEnds.Replace(data(text))}) }
+// is indented, so no text looks like two items.
+func item(text string) string { return items([]string{lineEnds.Replace(sectionData(text))}) }
+
+// sectionData makes text safe to be put into the prompts of a swarm as data. Their sections begin
+// with headings that are ordinary words in other prompts, so there they are left alone.
+func sectionData(text string) string {
+	text = clean(trimRightNewlines(text))
+	return addMarks(text, carefully(&swarmLines, text))
+}
+
+// swarmLines are the lines of ours in the prompts of a swarm.
+var swarmLines = func() (all lineTable) {
+	for c, lines := range beginnings {
+		all[c] = append(all[c], lines...)
+	}
+	for _, b := range []beginning{
+		{"yourteam", withHeading}, {"previousactions", withHeading}, {"inboxmessages", withHeading}, {"budgetiteration#", withHeading},
+		{"task", withTitle}, {"query", withTitle}, {"limits", withTitle}, {"results", withTitle},
+		{"actions", withTitle}, {"memory", withTitle}, {"workingtogether", withTitle}, {"tools", withTitle},
+		{"finaliterations", withAny}, {"decideyournextaction", withAny},
+	} {
+		c := first(b.words[0])
+		all[c] = append(all[c], b)
+	}
+	return all
+}()
 
 // HeadChars returns the first characters of a text, with … if there are more.
 func HeadChars(text string, most int) string {
@@ -223,7 +247,7 @@ func BuildDivision(d *Division) Prompt {
 	b := pageBuilder{}
 	b.add(FromSystem, "", "", divisionText)
 	b.add(FromSeparator, "", "", "\n")
-	b.add(FromTask, "", "", "## Query\n"+data(d.Query)+"\n\n")
+	b.add(FromTask, "", "", "## Query\n"+sectionData(d.Query)+"\n\n")
 	limits := fmt.Sprintf("## Limits\n- At most %d subtasks. %d agents work at the same time.\n", d.Most, d.AtOnce)
 	if len(d.Roles) > 0 {
 		limits += "- A subtask may name one of these roles: " + strings.Join(d.Roles, ", ") + ".\n"
@@ -262,7 +286,7 @@ func BuildSynthesis(s *Synthesis) Prompt {
 	b := pageBuilder{}
 	b.add(FromSystem, "", "", synthesisText)
 	b.add(FromSeparator, "", "", "\n")
-	b.add(FromTask, "", "", "## Query\n"+data(s.Query)+"\n\n")
+	b.add(FromTask, "", "", "## Query\n"+sectionData(s.Query)+"\n\n")
 	b.add(FromHistory, "", "", "## Results\n")
 	for _, r := range s.Results {
 		head := fmt.Sprintf("%s [%s], %s", r.Agent, r.Turn, strconv.Quote(r.Task))
@@ -297,7 +321,7 @@ func writeInbox(b *pageBuilder, inbox []Message) {
 
 func writeFailures(b *pageBuilder, failures []Failure) {
 	for _, f := range failures {
-		b.add(FromRetry, "", "", "--- Why attempt "+strconv.Itoa(f.Attempt)+" failed ---\n"+data(f.Reason)+"\n--- End ---\n\n")
+		b.add(FromRetry, "", "", "--- Why attempt "+strconv.Itoa(f.Attempt)+" failed ---\n"+sectionData(f.Reason)+"\n--- End ---\n\n")
 	}
 }
 

@@ -29,10 +29,15 @@ const (
 	withFence         // three dashes
 	withBracket       // a bracket, or a rule
 	withHeading       // the mark of a heading in Markdown or HTML, or a rule below
+	withTitle         // the same, and nothing follows the words
 )
 
-// beginnings is indexed by the first letter, so that most lines are compared with nothing.
-var beginnings = [256][]beginning{
+// A lineTable holds lines of ours by their first letter, so that most lines are compared with
+// nothing.
+type lineTable [256][]beginning
+
+// beginnings are the lines of ours in all prompts.
+var beginnings = lineTable{
 	'c': {{"contextpack", withRule}},
 	'e': {{"endoutputfromtask", withRule}, {"endmessage", withRule}, {"endcontextpack", withRule}, {"end--", withRule}},
 	'm': {{"message#", withRule}, {"messagefrom", withRule}, {"message", withFence}},
@@ -61,27 +66,30 @@ type folded struct {
 	n     int      // the length of words
 }
 
-// has reports whether these signs stand before the words. rest is the text after the line.
-func (f *folded) has(s signs, rest string) bool {
-	switch s {
+// has reports whether the signs of a line of ours stand before the words. rest is the text after the
+// line.
+func (f *folded) has(b beginning, rest string) bool {
+	switch b.after {
 	case withRule:
 		return f.dashes >= 2 || slices.Max(f.drawn[:]) >= 3
 	case withFence:
 		return f.dashes >= 3
 	case withBracket:
-		return f.bracket || f.has(withRule, "")
+		return f.bracket || f.has(beginning{after: withRule}, "")
+	case withTitle:
+		return f.n == len(b.words) && f.has(beginning{b.words, withHeading}, rest)
 	case withHeading:
 		below := strings.TrimLeft(rest, "\r\n \t")
 		return f.hash || f.tag || f.dashes >= 2 || slices.Max(f.drawn[:]) >= 2 ||
-			f.n == len("sharedfindings") && (strings.HasPrefix(below, "==") || strings.HasPrefix(below, "--"))
+			f.n == len(b.words) && (strings.HasPrefix(below, "==") || strings.HasPrefix(below, "--"))
 	}
 	return true
 }
 
-// ownLine reports whether a reader may take a line for one of ours. at is the place for the `\`:
+// ownLine reports whether a reader may take a line for one of those in the table. at is the place for the `\`:
 // before the first visible character. letter is the place of the first letter. rest is the text
 // after the line.
-func ownLine(line, rest string) (at, letter int, ok bool) {
+func ownLine(ours *lineTable, line, rest string) (at, letter int, ok bool) {
 	f := folded{at: -1}
 	letter = len(line)
 	for i := 0; i < len(line) && f.n < len(f.words); {
@@ -110,7 +118,8 @@ func ownLine(line, rest string) (at, letter int, ok bool) {
 		case f.n == 1 && i < len(line) && listSign(line[i:]):
 			f.n, f.lettered = 0, false
 		default:
-			if letter = i - size; !promising(first(f.words[0]), f.dashes, f.marks) {
+			letter = i - size
+			if c := first(f.words[0]); len(ours[c]) == 0 || ours == &beginnings && !promising(c, f.dashes, f.marks) {
 				return 0, letter, false
 			}
 		}
@@ -118,8 +127,8 @@ func ownLine(line, rest string) (at, letter int, ok bool) {
 	if f.n == 0 {
 		return 0, letter, false
 	}
-	for _, b := range beginnings[first(f.words[0])] {
-		if begins(f.words[:f.n], b.words) && f.has(b.after, rest) {
+	for _, b := range ours[first(f.words[0])] {
+		if begins(f.words[:f.n], b.words) && f.has(b, rest) {
 			return f.at, letter, true
 		}
 	}
