@@ -126,7 +126,7 @@ func (c *chaos) happen(most time.Duration) {
 		word(swarm.CommandReset, anybody())
 	case chance < 20:
 		c.append(swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop("root")}, swarm.Ownership{Fence: 2})
-		c.given, c.begun = append(c.given, c.begun...), nil
+		c.given, c.begun = nil, nil // the loop asks for them again
 	case chance < 26:
 		c.mail(swarm.User, anybody(), swarm.Handoff, "", "", 0)
 	case chance < 30 && len(c.asked) > 0:

@@ -30,6 +30,9 @@ type Call struct {
 	Want      plan.Want     // for a turn of a swarm: what it is for
 	Plan      string        // for an action: key of the stored plan that its agent came with
 	Timeout   time.Duration // for a turn or an action: how long it may take; 0 = as its task says
+	// Reissued says that the loop makes the call again when another process owns the run. So an
+	// engine that resumes the loop starts the call only then. It starts the call as first made.
+	Reissued bool
 
 	// The engine sets the rest, and a loop leaves it empty. Both fields may differ each time that
 	// the call is made, so they are no part of the fingerprint.

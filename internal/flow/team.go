@@ -70,7 +70,7 @@ func (t *team) do(s plan.TeamStep) error {
 	case plan.GiveTurn:
 		m := t.Member(s.Agent)
 		return t.fx.Go(Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
-			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.TimeLeft(m)})
+			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.TimeLeft(m), Reissued: true})
 	case plan.TakeAction:
 		return t.takeAction(s)
 	case plan.Divide:

@@ -195,9 +195,10 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// When another process becomes the owner, a turn that waited starts over, so its slot is not free.
+// When another process becomes the owner, a turn that waited starts over in the only slot. The turn
+// that had the slot starts again when the first waits again, and no other turn starts before it.
 func TestSlotsOfATakenOverTeam(t *testing.T) {
-	o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "never"}, before: map[string]string{"lead/1/1": "waits lead/1/1", "coder/1/1": "owned"}},
+	o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "never", "coder/1/1": "never"}, before: map[string]string{"lead/1/1": "waits lead/1/1"}}, late: owned,
 		sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
 	o.plan = swarm.Plan{MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
 	o.mail(swarm.User, "lead the goal")
@@ -205,7 +206,7 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
 		t.Fatal(err)
 	}
-	if story := strings.Join(o.told, "; "); story != "go lead/1/1; go coder/1/1" {
+	if story := strings.Join(o.told, "; "); story != "go lead/1/1; go coder/1/1; go lead/1/1; go coder/1/1" {
 		t.Error(story)
 	}
 }

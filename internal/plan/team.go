@@ -90,6 +90,7 @@ const (
 	MemberDue     State = "due"     // it has mail that gives it a turn
 	MemberRunning State = "running" // it has a turn
 	MemberWaiting State = "waiting" // its turn waits for other agents, and needs no slot
+	MemberCut     State = "cut"     // its turn was cut with the process that ran it, and starts again in a slot
 	MemberPaused  State = "paused"  // it gets no turn until a person resumes it
 	MemberEnded   State = "ended"   // it gets no turn and no mail any more
 )
@@ -180,8 +181,10 @@ func (t *Team) add(p *swarm.Plan, ref string) {
 // wants says whether a member has mail that gives it a turn, or is wanted for something else.
 func (m *Member) wants() bool { return (m.Mail > m.Read || m.Want != WantMail) && m.End == nil }
 
-// InTurn says whether a member has a turn, even if the turn waits for other agents.
-func (m *Member) InTurn() bool { return m.State == MemberRunning || m.State == MemberWaiting }
+// InTurn says whether a member has a turn, even if the turn waits for other agents or for a slot.
+func (m *Member) InTurn() bool {
+	return m.State == MemberRunning || m.State == MemberWaiting || m.State == MemberCut
+}
 
 // Quiet says whether a member has neither a turn nor mail for one.
 func (m *Member) Quiet() bool { return !m.InTurn() && !m.wants() }
@@ -233,7 +236,7 @@ func (m *Member) nextTurn() swarm.TurnID {
 // Running is the number of turns that need a slot. A turn that waits for other agents needs none.
 func (t *Team) Running() (n int) {
 	for i := range t.Members {
-		if t.Members[i].State == MemberRunning {
+		if s := t.Members[i].State; s == MemberRunning || s == MemberCut {
 			n++
 		}
 	}

@@ -76,7 +76,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	case swarm.HandoffConsumed:
 		m.consume(f.Body.(swarm.Consumption).Upto)
 	case swarm.WaitBegan:
-		if m.State == MemberRunning && m.Turn == f.Turn {
+		if m.InTurn() && m.State != MemberWaiting && m.Turn == f.Turn {
 			m.State, m.For, m.WaitSeq, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, f.Seq, t.Now
 		}
 	case swarm.WaitEnded:
@@ -246,13 +246,15 @@ func leaving(before Leave) Leave {
 	return before
 }
 
-// applyOwner records that a new process drives the run. Waits inside turns start over. While no
-// process drove the run, its timers did not run, so gap is added to them.
+// applyOwner records that a process drives the run. The turns of the process before it start over,
+// also those that waited for others and had no slot. So there may be more of them than slots. While
+// no process drove the run, its timers did not run, so gap is added to them.
 func (t *Team) applyOwner(gap time.Duration) {
+	taken := t.Ready
 	t.Ready = true
 	for i := range t.Members {
-		if m := &t.Members[i]; m.State == MemberWaiting {
-			m.State, m.For, m.Since = MemberRunning, nil, time.Time{}
+		if m := &t.Members[i]; taken && m.InTurn() && !m.acting() {
+			m.State, m.For, m.Since = MemberCut, nil, time.Time{}
 		}
 	}
 	if t.PauseAt.IsZero() {

@@ -24,7 +24,7 @@ type TeamStepKind int
 
 // The kinds of steps.
 const (
-	GiveTurn   TeamStepKind = iota // start the agent's turn; the team counts it as running
+	GiveTurn   TeamStepKind = iota // start the agent's turn, or start it again; the team counts it as running
 	EndAgent                       // end an agent that has no turn: a person has cancelled it, or its work in a swarm is over
 	Restart                        // start an agent again, on a person's command
 	RemindOf                       // remind the agent of its reply
@@ -40,7 +40,7 @@ const (
 // The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
 // an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.actions, t.turns, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.actions, t.cutTurns, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}
@@ -112,7 +112,28 @@ func (t *Team) requests() []TeamStep {
 	return []TeamStep{{Kind: DealWith, Agent: r.Agent, Request: r}}
 }
 
-// turns starts a turn for each member with mail, as far as there are slots.
+// cutTurns starts the turns again that were cut with their process, as far as there are slots. A
+// run that is paused or about to end waits for them, so they start there too.
+func (t *Team) cutTurns() (steps []TeamStep) {
+	cut := 0
+	for i := range t.Members {
+		if t.Members[i].State == MemberCut {
+			cut++
+		}
+	}
+	for i, free := 0, t.Limit-(t.Running()-cut); i < len(t.Members) && cut > 0; i++ {
+		m := &t.Members[i]
+		if m.State == MemberCut && (t.Limit == 0 || free > 0) {
+			m.begin(m.Turn, t.Seen)
+			steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
+			cut, free = cut-1, free-1
+		}
+	}
+	return steps
+}
+
+// turns starts a turn for each member with mail, as far as there are slots. Running counts cut
+// turns too, so these come first.
 func (t *Team) turns() (steps []TeamStep) {
 	if !t.going() {
 		return nil

@@ -187,7 +187,7 @@ func TestTeamStanding(t *testing.T) {
 		{"lead begins; lead waits coder; coder begins; coder ends", "lead", "waiting, running"}, // it goes on in a moment
 		{"lead begins; lead waits coder; coder cancelled", "lead", "waiting, running"},
 		{"lead begins; lead waits coder; lead goes", "lead", "running, running"},
-		{"lead begins; lead waits coder; run taken", "lead", "running, running"},
+		{"run taken; lead begins; lead waits coder; run taken", "lead", "cut, running"},
 		{"lead begins; lead waits coder; lead ends", "lead", "idle, waiting, mail"},
 		{"lead begins; coder begins; user writes tester", "tester", "due, waiting, a free slot"},
 		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "due, pending"}, // a turn that waits needs no slot
@@ -266,6 +266,10 @@ func TestTeamSteps(t *testing.T) {
 		{"user writes lead; run spent; run taken", "", true},
 		{"user writes lead; user told close; run taken", "", true},
 		{"user writes lead; lead begins; user told cancel; run taken; lead cut cancelled", "end lead", true},
+		// A team whose process died has three turns for two slots.
+		{"run taken; lead begins; lead waits coder; coder begins; tester begins; run taken", "turn lead/1/1; turn coder/1/1", false},
+		{"run taken; lead begins; coder begins; user writes tester; run pauses; run taken", "turn lead/1/1; turn coder/1/1", false},
+		{"run taken; lead begins; lead waits coder; coder begins; tester begins; run taken; lead begins; lead waits coder; tester ends", "turn coder/1/1", false},
 		{"run taken; lead begins; user told cancel coder", "end coder", false},
 		{"run taken; lead begins; coder begins; user told cancel coder", "", false},
 		{"run taken; lead begins; coder begins; user told cancel coder; coder ends", "end coder", false},

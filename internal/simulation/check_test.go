@@ -96,16 +96,14 @@ func (w *world) checkCalls() {
 			if d.process != c.process || !d.ended.IsZero() && !d.ended.After(c.began) {
 				continue
 			}
-			if made[d.turn] == 1 && !d.waited(c.began) { // an agent that waits for others gives its place to another
+			if !d.waited(c.began) { // an agent that waits for others gives its place to another
 				parallel++
 			}
 			if d.agent == c.agent {
 				w.fail("%s has the turns %s and %s at once", c.agent, d.turn, c.turn)
 			}
 		}
-		// After a takeover, turns that waited for others start again together with those that had their
-		// places.
-		if most := w.plan.MaxParallel; most > 0 && parallel > most && n == 0 {
+		if most := w.plan.MaxParallel; most > 0 && parallel > most {
 			w.fail("%d turns ran at once, and %d are allowed: %s", parallel, most, c.turn)
 		}
 	}

@@ -43,6 +43,8 @@ func simulate(t *testing.T, seed uint64) (w *world) {
 // regressions are seeds that once broke a promise.
 var regressions = map[uint64]string{
 	3:    "mail that came before a crashed turn of a pipeline started again was taken for read, and no turn got it",
+	2779: "after a takeover, turns that had waited for others started beyond max_parallel",
+	2976: "the same, with turns of an earlier process that were taken over twice",
 	3436: "a replay told one run_pausing less: two had the same key after a takeover during a pause",
 	8533: "the same, with a turn that was cut before the pause",
 	9899: "the same, with the second attempt of a turn",

@@ -35,7 +35,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engin
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
 	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake,
-		ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]bool{}}
+		ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]*open{}}
 	if err := x.load(); err != nil {
 		return flow.Result{}, err
 	}
@@ -64,11 +64,19 @@ type fx struct {
 	in     []swarm.Event          // events that were read, and not yet given to the loop
 	read   int64                  // the last event that was read
 	loaded int64                  // the last event that was in the log when the loop was begun or resumed
+	owners int                    // number of owners among them
+	owned  int64                  // the last change of owner among them; 0 = there is none
 	given  int64                  // the last event given
 	now    time.Time              // the time of that event
 	ended  map[string]flow.Result // ends by call, as the log had them when the loop was resumed
 	known  map[string]bool        // facts by key, as the log had them then
-	asked  map[string]bool        // calls whose end was not given yet
+	asked  map[string]*open       // calls whose end was not given yet
+}
+
+// An open call is one that the loop has made, and whose end it was not given yet.
+type open struct {
+	call    flow.Call // as first made
+	started bool      // by this process
 }
 
 // page is how many events load reads at once.
@@ -103,6 +111,10 @@ func (x *fx) load() error {
 				continue
 			case ends(s):
 				x.ended[s.Result.ID] = s.Result
+			case e.Kind == swarm.RunOwned:
+				if x.owners++; x.owners > 1 {
+					x.owned = e.Seq
+				}
 			case e.Kind == swarm.ApprovalAsked: // an agent's approval, or the loop's own
 				x.known[e.Key] = true
 			}
@@ -153,14 +165,21 @@ func (x *fx) Do(c flow.Call) (flow.Result, error) {
 	return x.h.Call(x.ctx, x.loop.ID, x.issue(c))
 }
 
-// Go starts a turn or a child loop. The loop gets its end from Next.
+// Go starts a turn or a child loop. The loop gets its end from Next. A call that the loop makes
+// again after a change of owner starts once, after the last one.
 func (x *fx) Go(c flow.Call) error {
-	x.asked[c.ID] = true
-	if _, ok, err := x.before(c); ok || err != nil {
-		delete(x.ended, c.ID)
+	o := x.asked[c.ID]
+	if o == nil {
+		o = &open{call: x.issue(c)}
+		x.asked[c.ID] = o
+	}
+	if _, ok, err := x.before(o.call); ok || err != nil {
 		return err
 	}
-	c = x.issue(c)
+	if o.started || o.call.Reissued && x.given < x.owned {
+		return nil
+	}
+	o.started, c = true, o.call
 	x.workers.do(func() {
 		var err error
 		if flow.Loops[c.Kind] != nil {
@@ -211,8 +230,9 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			if !ok || e.Kind == swarm.CallEnded { // The result of a short call was given by Do.
 				continue
 			}
-			if id := s.Result.ID; ends(s) && x.asked[id] {
+			if id := s.Result.ID; ends(s) && x.asked[id] != nil {
 				delete(x.asked, id)
+				delete(x.ended, id)
 			} else if ends(s) {
 				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", id)
 			}

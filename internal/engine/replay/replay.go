@@ -146,6 +146,9 @@ func (p *player) Now() time.Time { return p.now }
 // when the cursor comes to them. A turn that the recording does not have, or has before the cursor,
 // is a mismatch.
 func (p *player) Go(c flow.Call) error {
+	if p.open[c.ID] != nil { // made again after a change of owner
+		return nil
+	}
 	p.open[c.ID], p.asked[swarm.TurnID(c.ID)] = &ask{call: c}, true
 	if p.hasLeft() {
 		return nil
