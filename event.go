@@ -328,6 +328,8 @@ type Reason struct {
 	Hint   string `json:"hint,omitempty"`
 	Paused bool   `json:"paused,omitempty"` // of a notice: the run paused itself because of it
 	Ended  bool   `json:"ended,omitempty"`  // of a notice: the run ends because of it, as no person is there to decide
+	// Converged says of a notice that its agent, a worker of a swarm, ends because of it.
+	Converged bool `json:"converged,omitempty"`
 }
 
 // An Iteration says which pass of a pipeline it is, and of how many.
@@ -640,6 +642,9 @@ const (
 
 // ActionKinds lists all kinds, in the order in which prompts describe them.
 var ActionKinds = []ActionKind{ActToolCall, ActPublishData, ActSendMessage, ActRequestHelp, ActDone}
+
+// MessageTypes are the types of messages between agents of a swarm. The last one is the default.
+var MessageTypes = []string{"request", "offer", "accept", "delegation", "info"}
 
 // A Finding is suspicious behaviour in a turn, with the evidence. The turn runner reports findings;
 // the team loop decides what to do about them.

@@ -49,6 +49,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/plan": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/wording", "the sentence that says why a worker of a swarm ends"},
 	}},
 	"swarm/internal/prompt": {1, []use{
 		{"swarm", nouns},
@@ -102,6 +103,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/growth": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "mail has the list of agents and edges"},
+		{"swarm/internal/station", "names the agents of a swarm"},
 		{"swarm/internal/strictjson", "arguments of requests are read strictly"},
 	}},
 	"swarm/internal/agenttoken": {1, nil},
@@ -235,7 +237,6 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/snapshot": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/agentapi": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/station", "names the agents of a swarm"},
 		{"swarm/internal/subtask", "reads how a query is divided"},
 		{"swarm/internal/fact", "decodes events as the loops do"},
 		{"swarm/internal/wording", "makes sentences of message codes"},
@@ -325,6 +326,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/control": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/subtask", "reads the file that divides a query"},
+		{"swarm/internal/growth", "adds an agent for each subtask"},
 		{"swarm/internal/compose", "a compose file becomes a plan"},
 		{"swarm/internal/project", "a folder's files, and the facts about it"},
 		{"swarm/internal/contextpack", "the context pack of a goal"},

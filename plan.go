@@ -209,6 +209,7 @@ type Subtask struct {
 	Role        string   `json:"role,omitempty"`       // an agent of the compose file that works on it; "" = any
 	DependsOn   []string `json:"depends_on,omitempty"` // subtasks that must have ended before
 	Agent       string   `json:"agent,omitempty"`      // who works on it
+	For         string   `json:"for,omitempty"`        // the agent that asked for help with it; "" = none
 }
 
 // TopicLimits bound how much of each topic a prompt shows.

@@ -34,9 +34,6 @@ type Action struct {
 	Response string `json:"response,omitempty"` // of done
 }
 
-// MessageTypes are the types of messages between agents. The last one is the default.
-var MessageTypes = []string{"request", "offer", "accept", "delegation", "info"}
-
 // String describes the action in a few words, as prompts list earlier ones.
 func (a Action) String() string {
 	if a.Kind == swarm.ActToolCall {
@@ -111,7 +108,7 @@ func decode(fields fields) (a Action, err error) {
 		a.Response, err = fields.text("response", true)
 	default:
 		err = swarm.Errorf(swarm.Unexpected, "there is no action %s", swarm.Quote(kind)).
-			WithHint("%s", swarm.DidYouMean(string(a.Kind), names()))
+			WithHint("choose one of %s", strings.Join(names(), ", "))
 	}
 	return a, err
 }
@@ -189,11 +186,11 @@ func (f fields) message(a *Action) (err error) {
 	}
 	a.To = strings.TrimPrefix(strings.TrimSpace(a.To), "@")
 	if a.MessageType = strings.ToLower(strings.TrimSpace(a.MessageType)); a.MessageType == "" {
-		a.MessageType = MessageTypes[len(MessageTypes)-1]
+		a.MessageType = swarm.MessageTypes[len(swarm.MessageTypes)-1]
 	}
-	if !slices.Contains(MessageTypes, a.MessageType) {
+	if !slices.Contains(swarm.MessageTypes, a.MessageType) {
 		return swarm.Errorf(swarm.Unexpected, "there is no message_type %s", swarm.Quote(a.MessageType)).
-			WithHint("%s", swarm.DidYouMean(a.MessageType, MessageTypes))
+			WithHint("choose one of %s", strings.Join(swarm.MessageTypes, ", "))
 	}
 	var text string
 	switch {

@@ -183,8 +183,10 @@ func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, err
 	if !ok || asked.Growth == nil {
 		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to the growth request %s", id)
 	}
-	if told, done, err := s.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
-		return told.Seq, err
+	for _, sender := range []string{swarm.Orchestrator, swarm.Supervisor} {
+		if told, done, err := s.Log.Find(swarm.MailKey(answerID(sender, id))); err != nil || done {
+			return told.Seq, err
+		}
 	}
 	events, err := s.grants(asked, answer)
 	if err != nil {
@@ -205,8 +207,12 @@ func (s *Service) grants(q question, answer swarm.ApprovalAnswer) (events []swar
 	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: s.now().UTC(),
+	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(swarm.Orchestrator, answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: s.now().UTC(),
 		Meta: swarm.Encode(mail.Meta{Type: "approval"})}
+	if s.growth.Swarm() { // its workers know the supervisor, and the five types of messages
+		reply.ID, reply.FromNodeID = answerID(swarm.Supervisor, answer.ID), swarm.Supervisor
+		reply.Meta = swarm.Encode(mail.Meta{Type: "info", InReplyTo: answer.ID})
+	}
 	granted := asked
 	if answer.Growth != nil {
 		granted = *answer.Growth
@@ -221,6 +227,13 @@ func (s *Service) grants(q question, answer swarm.ApprovalAnswer) (events []swar
 		reply.Payload = outcome{Request: answer.ID}.payload("Denied: "+reason+". You had asked to "+describeRequest(asked)+".", reason)
 	case why != nil:
 		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+describeRequest(asked)+".", why.Error())
+	case s.growth.Swarm() && granted.Spawn != nil:
+		p := s.growth.Worker(s.Run, agent, *granted.Spawn)
+		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
+		spawn := *granted.Spawn
+		spawn.Name = p.Agents[0].Name
+		named := swarm.GrowthRequest{Spawn: &spawn}
+		reply.Payload = outcome{answer.ID, &named}.payload(describeGrant(asked, named), "")
 	default:
 		p := s.growth.Grown(agent, granted)
 		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
@@ -262,7 +275,9 @@ func changed(asked, granted swarm.GrowthRequest) (changes []string) {
 		return changes
 	}
 	a, g := asked.Spawn, granted.Spawn
-	note("name", a.Name, g.Name)
+	if !asksForHelp(asked) {
+		note("name", a.Name, g.Name)
+	}
 	note("role", a.Role, g.Role)
 	note("provider", a.Provider, g.Provider)
 	note("edges", strings.Join(a.Edges, ", "), strings.Join(g.Edges, ", "))
@@ -282,15 +297,22 @@ func (o outcome) payload(text, reason string) swarm.Payload {
 	return swarm.Payload{Message: text, Structured: swarm.Encode(o), Status: &swarm.PayloadStatus{OK: o.Granted != nil, Reason: reason}}
 }
 
-// answerID is the id of the envelope that answers a growth request.
-func answerID(request string) string { return derived(answerPrefix, request) }
+// answerID is the id of the envelope that answers a growth request, by its sender. No agent can
+// choose such an id, not even the supervisor.
+func answerID(sender, request string) string { return derived(answerPrefix(sender), request) }
 
-const answerPrefix = "answer"
+func answerPrefix(sender string) string {
+	if sender == swarm.Supervisor {
+		return swarm.MadeID + "answer"
+	}
+	return "answer"
+}
 
 // AnswerTo returns the id of the growth request that an envelope answers, if it does. Only the run
-// itself writes such envelopes.
+// itself writes such envelopes, in a swarm in the name of the supervisor.
 func AnswerTo(e *swarm.Event) (id string, ok bool, err error) {
-	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator || !strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix+"-")) {
+	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator && e.Agent != swarm.Supervisor ||
+		!strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix(e.Agent)+"-")) {
 		return "", false, nil
 	}
 	env, err := swarm.Body[struct {

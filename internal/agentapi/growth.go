@@ -8,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/growth"
+	"swarm/internal/mail"
 	"swarm/internal/permission"
 )
 
@@ -90,7 +91,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 	mode := s.growth.Mode()
 	err = permission.Checks{
 		Capability: func() error {
-			if err := s.growth.May(h.Agent, growth.Tool(w)); err != nil {
+			if err := s.growth.May(h.Agent, growth.Tool(w)); err != nil && !asksForHelp(w) {
 				return err
 			}
 			return s.growth.Check(id, h.Agent, w, s.rules)
@@ -98,7 +99,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 		Approval: func() error {
 			if mode == "deny" {
 				return swarm.Errorf(swarm.Denied, "this team cannot get new agents or edges: `approvals: {spawn: deny}` in the compose file").
-					WithHint("do it with the agents that are there; request_help asks a person")
+					WithHint("do it with the agents that are there")
 			}
 			return nil
 		},
@@ -111,7 +112,11 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 	}
 	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.describeForPerson(h.Agent, w), Growth: &w})}
 	if mode == "auto" {
-		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, Actor: swarm.Actor{By: "`approvals: {spawn: auto}` in the compose file"}}))
+		by := "`approvals: {spawn: auto}` in the compose file"
+		if asksForHelp(w) {
+			by = swarm.Supervisor
+		}
+		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, Actor: swarm.Actor{By: by}}))
 	}
 	return id, events, nil
 }
@@ -122,8 +127,24 @@ func (s *Service) describeForPerson(agent string, w swarm.GrowthRequest) string 
 	if w.Spawn == nil {
 		return describeRequest(w)
 	}
+	if asksForHelp(w) {
+		return describeRequest(w)
+	}
 	return "bring in @" + w.Spawn.Name + " (" + s.growth.Gets(agent, *w.Spawn) + ")"
 }
+
+// helper makes the request for another agent, if the run is a swarm.
+func (s *Service) helper(d mail.Draft, skills []string) (w swarm.GrowthRequest, swarms bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil || !s.growth.Swarm() {
+		return w, false, err
+	}
+	return s.growth.Help(d.Message, skills), true, d.Check()
+}
+
+// asksForHelp says whether a request comes of request_help: then the new agent has no name yet.
+func asksForHelp(w swarm.GrowthRequest) bool { return w.Spawn != nil && w.Spawn.Name == "" }
 
 // describeRequest describes a growth request in a few words.
 func describeRequest(w swarm.GrowthRequest) string {
@@ -135,6 +156,9 @@ func describeRequest(w swarm.GrowthRequest) string {
 	}
 	s := w.Spawn
 	text := "bring in @" + s.Name + " (provider " + s.Provider
+	if asksForHelp(w) {
+		text = "bring in another agent (provider " + s.Provider
+	}
 	if s.Role != "" {
 		text += ", role " + s.Role
 	}

@@ -15,6 +15,7 @@ type agentState struct {
 	Output output              // of its last successful turn
 	From   map[string]sentMail // by sender: the newest envelope that gives the agent a turn; nil = none
 	Began  int64               // sequence number of its last restart after it had ended
+	Sent   int                 // messages that it has sent in its turns
 }
 
 // An output is the output of a turn.
@@ -147,6 +148,9 @@ func (s *Service) applyMail(e *swarm.Event) error {
 	f, m := fact.Head(e), fact.Mail(e, &env)
 	f.Body = m
 	s.team.Apply(f)
+	if e.Turn != "" && m.From != swarm.Orchestrator {
+		s.agent(m.From).Sent++
+	}
 	a := s.agent(m.To)
 	if m.Wakes {
 		if a.From == nil {
@@ -161,7 +165,7 @@ func (s *Service) applyMail(e *swarm.Event) error {
 	switch m.From {
 	case swarm.User:
 		s.rules.Hear(m.To)
-	case swarm.Orchestrator:
+	case swarm.Orchestrator, swarm.Supervisor:
 		id, ok, err := AnswerTo(e)
 		if ok {
 			s.growth.Answer(id)

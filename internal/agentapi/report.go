@@ -53,6 +53,9 @@ func (h *TurnHandle) Done() (response string, done bool) {
 const helpDescription = "Ask a person for help, when you cannot go on by yourself: a decision, a permission, something that only people know. Your turn goes on; " +
 	"the answer comes to your inbox. The answer to this call has the request's id."
 
+const swarmHelpDescription = "Ask the supervisor for another agent, when a part of the work needs one of its own. Each agent may have one helper. Your turn goes on; " +
+	"the answer comes to your inbox, with the new agent's name. The answer to this call has the request's id."
+
 const helpSchema = `{
   "type": "object",
   "additionalProperties": false,
@@ -68,14 +71,22 @@ type requestResult struct {
 	Request string `json:"request"`
 }
 
-// requestHelp sends a person a message that asks for an answer.
+// requestHelp asks for another agent in a swarm. In a team it sends a person a message that asks for
+// an answer.
 func requestHelp(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	s := h.service
 	a := strictjson.ReadArgs(args, "help_description", "help_skills")
 	a.Need("help_description")
 	d := mail.HelpDraft(a.Text("help_description"), a.Texts("help_skills"))
+	skills := a.Texts("help_skills")
 	if err := a.Err(); err != nil {
 		return nil, err
+	}
+	if w, swarms, err := s.helper(d, skills); err != nil || swarms {
+		if err != nil {
+			return nil, err
+		}
+		return h.ask(ctx, w)
 	}
 	if s.Redact != nil {
 		d = d.Redacted(s.Redact)

@@ -14,7 +14,7 @@ import (
 // state. The name is on disk and stays.
 const (
 	foldName      = "office"
-	foldVersion   = "3"
+	foldVersion   = "4"
 	foldEvery     = 5000 // new events before the fold is stored again: fewer are quick to read
 	maxRuleEvents = 5000 // more events are not worth listing: reading the log is as quick
 )

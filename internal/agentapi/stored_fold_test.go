@@ -120,7 +120,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 			env.Meta = json.RawMessage(`{"priority":"high"}`)
 		}
 		if random.IntN(10) == 0 { // the run tells what came of a growth request
-			env.FromNodeID, e.Key = swarm.Orchestrator, fmt.Sprint(swarm.MailKey(answerPrefix), "-", n)
+			env.FromNodeID, e.Key = swarm.Orchestrator, fmt.Sprint(swarm.MailKey(answerPrefix(swarm.Orchestrator)), "-", n)
 			env.Payload.Structured = swarm.Encode(outcome{Request: fmt.Sprint(n % 7)})
 		}
 		e.Agent, e.To = env.FromNodeID, swarm.ToAgent(other)

@@ -2,10 +2,11 @@ package agentapi
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"swarm"
-	"swarm/internal/station"
+	"swarm/internal/mail"
 	"swarm/internal/subtask"
 )
 
@@ -100,17 +101,12 @@ func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, 
 		return 0, err
 	}
 	s.mu.Lock()
-	err = s.follow()
-	var first *swarm.Plan
-	if err == nil {
-		first = s.plans[0]
-	}
-	s.mu.Unlock()
-	if err != nil {
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return 0, err
 	}
-	kept, dropped := subtask.Cap(subtasks, first.Team.MaxAgents)
-	p := Divided(s.Run, first, kept)
+	kept, dropped := subtask.Cap(subtasks, s.growth.Room())
+	p := s.growth.Workers(s.Run, kept)
 	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey, To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
 	if len(dropped) > 0 {
 		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),
@@ -145,21 +141,48 @@ func (s *Service) subtasks(turn string) ([]swarm.Subtask, error) {
 	return subtask.ReadAnswer(string(text))
 }
 
-// Divided returns the plan that adds an agent for each subtask to a swarm.
-func Divided(run swarm.RunID, first *swarm.Plan, subtasks []swarm.Subtask) *swarm.Plan {
-	p := *first
-	p.Agents, p.Edges, p.Swarm = nil, nil, &swarm.Swarm{Query: first.Swarm.Query, Workers: first.Swarm.Workers, Iterations: first.Swarm.Iterations,
-		Timeout: first.Swarm.Timeout, Messages: first.Swarm.Messages}
-	for i, t := range subtasks {
-		a := first.Swarm.Worker
-		for _, r := range first.Swarm.Roles {
-			if strings.EqualFold(r.Name, t.Role) {
-				a = r
-			}
-		}
-		a.Name, t.Agent = station.Name(run, i), station.Name(run, i)
-		p.Agents = append(p.Agents, a)
-		p.Swarm.Subtasks = append(p.Swarm.Subtasks, t)
+// rulesOfSwarm returns the rules of a swarm, or nil.
+func (s *Service) rulesOfSwarm() *swarm.Swarm {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.follow() != nil || len(s.plans) == 0 {
+		return nil // the next step reports a log that cannot be read
 	}
-	return &p
+	return s.plans[0].Swarm
+}
+
+// limitsMail says whether an agent may send so many messages only. In a swarm everybody may write to
+// everybody, so only a swarm has such a limit.
+func (s *Service) limitsMail() bool {
+	r := s.rulesOfSwarm()
+	return r != nil && r.Messages > 0
+}
+
+// checkType returns an error if a message of a swarm has a type that a swarm does not have.
+func (s *Service) checkType(d *mail.Draft) error {
+	types := append(slices.Clone(swarm.MessageTypes), string(swarm.Signal))
+	switch {
+	case s.rulesOfSwarm() == nil:
+	case d.Type == "" || d.Type == string(swarm.Handoff):
+		d.Type = swarm.MessageTypes[len(swarm.MessageTypes)-1]
+	case !slices.Contains(types, d.Type):
+		return swarm.Errorf(swarm.BadInput, "there is no type of message %s", swarm.Quote(d.Type)).WithHint("choose one of %s", strings.Join(types, ", "))
+	}
+	return nil
+}
+
+// checkLimit returns an error if the sender of an envelope has sent as many as it may. A message that
+// was sent before does not count again.
+func (s *Service) checkLimit(e swarm.Envelope) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
+		return err
+	}
+	most := s.plans[0].Swarm.Messages
+	if s.agent(e.FromNodeID).Sent < most || s.isStored(e) {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, "%s has sent %d messages, and may send %d", e.FromNodeID, s.agent(e.FromNodeID).Sent, most).
+		WithHint("share findings with publish_data; a person can allow more in swarm.yaml, with swarm: {max_messages_per_agent: %d}", most+1)
 }

@@ -108,8 +108,10 @@ func (s *Service) Tools(agent string) []swarm.ToolSpec {
 		offered = tools // a log that cannot be read makes the tools fail, with the reason
 	}
 	var to, answers []string
+	swarms := false
 	if err == nil {
 		s.mu.Lock()
+		swarms = s.growth.Swarm()
 		to, answers = s.rules.Receivers(agent), s.rules.Answers(agent)
 		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.growth && !s.growth.Offers(agent, t.name) })
 		s.mu.Unlock()
@@ -117,6 +119,9 @@ func (s *Service) Tools(agent string) []swarm.ToolSpec {
 	specs := make([]swarm.ToolSpec, len(offered))
 	for i, t := range offered {
 		specs[i] = swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
+		if t.name == "request_help" && swarms {
+			specs[i].Description = swarmHelpDescription
+		}
 		if t.team {
 			specs[i].Description += " Only teams and swarms have this tool."
 		}
@@ -213,6 +218,9 @@ func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkType(&d); err != nil {
+		return nil, err
+	}
 	var answers bool // it needs no edge, because it answers a message
 	draft := func() (swarm.Envelope, error) {
 		return s.write(func(r *mail.Rules) (swarm.Envelope, error) {
@@ -224,10 +232,12 @@ func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 		})
 	}
 	e, err := draft()
-	if err == nil && answers { // of two answers at once, the second must see the first
+	if limited := s.limitsMail(); err == nil && (answers || limited) { // of two at once, the second must see the first
 		h.answering.Lock()
 		defer h.answering.Unlock()
-		e, err = draft()
+		if e, err = draft(); err == nil && limited {
+			err = s.checkLimit(e)
+		}
 	}
 	if err != nil {
 		return nil, err

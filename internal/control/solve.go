@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/agentapi"
 	"swarm/internal/compose"
+	"swarm/internal/growth"
 	"swarm/internal/run"
 	"swarm/internal/subtask"
 )
@@ -52,7 +52,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		supervisor = inTier(supervisor, spec, "large")
 	}
 	plan.Kind, plan.Name, plan.Edges = swarm.SwarmRun, firstWords(string(query)), nil
-	plan.Approvals.Spawn = "auto"
+	plan.Approvals.Spawn = cmp.Or(plan.Approvals.Spawn, "auto") // the swarm asks nobody unless the file says so
 	plan.Team = &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase, MaxAgents: limits.MaxAgents}
 	plan.Swarm, plan.Agents = rules, []swarm.Agent{supervisor}
 	b.Bodies = append(b.Bodies, query)
@@ -93,7 +93,9 @@ func (b *Begin) divide(file string) error {
 			WithHint("raise swarm.max_agents in the compose file, or divide the query into at most %d", most)
 	}
 	b.id = swarm.NewRunID(time.Now().UTC())
-	divided := agentapi.Divided(b.id, p, all)
+	team := growth.NewTeam()
+	team.Add(p)
+	divided := team.Workers(b.id, all)
 	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
 	return nil
 }

@@ -50,7 +50,10 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 	switch {
 	case r.Status == swarm.CallOK:
 		t.usage = t.usage.Plus(r.Usage)
-		return nil
+		if err := t.weighTurn(m.Name, r); err != nil {
+			return err
+		}
+		return t.weighShared(m.Name, r)
 	case r.Kind == swarm.Unexpected && m.Attempt > 0:
 		t.usage = t.usage.Plus(r.Usage)
 		return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, 0)

@@ -7,15 +7,48 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/plan"
 )
 
 // A hive is a world of a swarm. By turn, acts says what an agent does: a tool name with a result
 // ("search ok", "search denied"), "publish", "send", "help" or "done". Later results of the same
 // action follow after commas. Without an entry it searches. "words" is a turn without an action.
+// "help" brings the worker h, "help refused" nobody, and "help asked" waits for a person.
 type hive struct {
 	world
 	divided swarm.Plan // what a division adds
 	acts    map[string]string
+	refused map[string]bool // requests for help, by id
+	same    map[string]bool // agents whose turns all have the same output
+}
+
+// helped is what granted help adds.
+var helped = swarm.Plan{Agents: []swarm.Agent{{Name: "h"}}, Swarm: &swarm.Swarm{Subtasks: []swarm.Subtask{{ID: "help-t-a", Agent: "h", For: "a"}}}}
+
+// askHelp asks for help in the name of an agent.
+func (h *hive) askHelp(agent, id, how string) {
+	if h.refused == nil {
+		h.refused = map[string]bool{}
+	}
+	h.refused[id] = how == "refused"
+	h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: agent, Body: swarm.Approval{ID: id, Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{}}}}})
+	if how != "asked" {
+		h.answerHelp(agent, id)
+	}
+}
+
+func (h *hive) answerHelp(agent, id string) {
+	h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAnswered, Agent: agent, Body: swarm.ApprovalAnswer{ID: id, OK: true}}})
+}
+
+// grant carries out the answer to a request for help.
+func (h *hive) grant(c flow.Call) flow.Result {
+	h.told = append(h.told, "grant "+c.Ref)
+	if !h.refused[c.Ref] {
+		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "helped"}})
+	}
+	h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.HandoffStored, Body: plan.Mail{From: swarm.Supervisor, To: c.Agent, Wakes: true, Answers: c.Ref}}})
+	return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}
 }
 
 func (h *hive) Do(c flow.Call) (flow.Result, error) {
@@ -24,6 +57,13 @@ func (h *hive) Do(c flow.Call) (flow.Result, error) {
 		h.told = append(h.told, strings.TrimSuffix("divide by "+c.Ref, " by "))
 		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "divided"}})
 		return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}, nil
+	case c.Kind == flow.KindGrant:
+		return h.grant(c), nil
+	case c.Kind == flow.KindNote:
+		h.told = append(h.told, "note "+c.Agent+": "+string(c.Note.Code))
+		return flow.Result{Seq: h.seq}, nil
+	case c.Kind == flow.KindPlan && c.Ref == "helped":
+		return flow.Result{Plan: &helped}, nil
 	case c.Kind == flow.KindReturn:
 		h.told = append(h.told, "return "+c.Agent)
 		return flow.Result{Seq: h.seq}, nil
@@ -39,6 +79,10 @@ func (h *hive) Go(c flow.Call) error {
 		_, results, _ := strings.Cut(h.acts[c.Ref], " ")
 		all := strings.Split(results, ",")
 		end := swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}
+		if strings.HasPrefix(h.acts[c.Ref], "help") {
+			h.askHelp(c.Agent, c.Ref, results)
+			all = []string{""}
+		}
 		if how := all[min(c.Attempt, len(all))-1]; how != "" && how != "ok" {
 			end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
 		}
@@ -62,6 +106,9 @@ func (h *hive) Go(c flow.Call) error {
 // act adds the action to the end of a turn.
 func (h *hive) act(end swarm.CallEnd) swarm.CallEnd {
 	what, _, _ := strings.Cut(h.acts[end.ID], " ")
+	if agent, _, _ := strings.Cut(end.ID, "/"); h.same[agent] {
+		end.Output = "the same"
+	}
 	kinds := map[string]swarm.ActionKind{"": swarm.ActToolCall, "search": swarm.ActToolCall, "publish": swarm.ActPublishData, "send": swarm.ActSendMessage,
 		"help": swarm.ActRequestHelp, "done": swarm.ActDone}
 	switch kind, ok := kinds[what]; {
@@ -140,6 +187,15 @@ func TestSwarm(t *testing.T) {
 			"go supervisor/1/1; task_retrying supervisor after 0s; go supervisor/1/2; task_retrying supervisor after 0s; go supervisor/1/3; notice; divide; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"without a supervisor there is no answer", "a", nil, hive{world: world{ends: map[string]string{"supervisor/1/1": "exited", "supervisor/1/2": "exited", "supervisor/1/3": "exited"}}},
 			"go supervisor/1/1; task_retrying supervisor after 1s; go supervisor/1/2; task_retrying supervisor after 2s; go supervisor/1/3; agent_ended supervisor: ; return supervisor; run_ended failed 1"},
+		{"help comes as another agent, and the answer waits for it", "a", nil, hive{acts: map[string]string{"a/1/1": "help", "a/2/1": "done", "h/1/1": "search ok", "h/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; grant a/1/1; go a/2/1; go h/1/1; agent_ended a: done; return a; go action/h/1/1; go h/2/1; agent_ended h: done; return h; go supervisor/2/1; run_ended completed 0"},
+		{"help that is refused changes nothing", "a", nil, hive{acts: map[string]string{"a/1/1": "help refused", "a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; grant a/1/1; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"the answer waits for a person who is asked about help", "a", nil, hive{world: world{after: map[string]string{"a/2/1": "approved a/1/1"}}, acts: map[string]string{"a/1/1": "help asked", "a/2/1": "done", "h/1/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; agent_ended a: done; return a; grant a/1/1; return a; go h/1/1; agent_ended h: done; return h; go supervisor/2/1; run_ended completed 0"},
+		{"an agent that repeats itself is told, and then ended", "a b", few(9), hive{same: map[string]bool{"a": true}, acts: map[string]string{"b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; go action/a/2/1; go a/3/1; note a: told_same_output; go action/a/3/1; " +
+				"go a/4/1; go action/a/4/1; go a/5/1; go action/a/5/1; go a/6/1; notice; go action/a/6/1; agent_ended a: converged; return a; go supervisor/2/1; run_ended completed 0"},
 		{"the budget is spent: what is there is the answer", "a b", nil, hive{world: world{ends: map[string]string{"a/2/1": "over_budget"}}, acts: map[string]string{"b/1/1": "search ok", "b/2/1": "search ok"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; budget_spent; agent_ended a: spent; return a; go action/b/2/1; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
 		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},

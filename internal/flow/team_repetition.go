@@ -8,7 +8,7 @@ import (
 )
 
 // Limits of repetition. At the limit the runtime tells the agents. At twice the limit the run
-// pauses, and a person decides.
+// pauses, and a person decides. A swarm never pauses itself: there the agent ends.
 const (
 	sameOutputs = 3  // identical outputs of an agent in a row
 	sameTwo     = 12 // envelopes in a row between the same two agents
@@ -83,7 +83,7 @@ func (t *team) weighOutput(agent string, r Result) error {
 		return t.note(r.ID, agent, swarm.NewMessage(swarm.ToldSameOutput, strconv.Itoa(sameOutputs)))
 	case 2 * sameOutputs:
 		h.outputs = repetition{}
-		return t.halt(r.ID, swarm.NewMessage(swarm.StallSameOutput, agent, strconv.Itoa(2*sameOutputs)))
+		return t.stall(r.ID, agent, swarm.NewMessage(swarm.StallSameOutput, agent, strconv.Itoa(2*sameOutputs)))
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (t *team) weighShared(agent string, r Result) error {
 			continue
 		}
 		why := swarm.NewMessage(swarm.StallShared, f.Evidence, string(t.Rules.Phase), r.ID, agent, f.About)
-		if t.Closing == "" && t.pausing.IsZero() {
+		if t.Closing == "" && t.pausing.IsZero() && t.Swarm == nil {
 			return t.halt(r.ID+"/shared", why)
 		}
 		return t.tell(Fact{Kind: swarm.Notice, Key: stallKey + r.ID + "/shared", Body: swarm.Reason{Message: why}})
@@ -115,7 +115,7 @@ func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error
 	if h.claims++; h.claims > 1 {
 		h.claims = 0
 		f := claims[0]
-		return t.halt(r.ID+"/unsent", swarm.NewMessage(swarm.StallUnsent, agent, f.About, f.Evidence))
+		return t.stall(r.ID+"/unsent", agent, swarm.NewMessage(swarm.StallUnsent, agent, f.About, f.Evidence))
 	}
 	told := swarm.NewMessage(swarm.ToldUnsent)
 	for _, f := range claims {
@@ -139,7 +139,7 @@ func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
 		return t.note(r.ID+"/same", agent, swarm.NewMessage(swarm.ToldSameAction, strconv.Itoa(sameDeeds), f.Evidence))
 	case 2 * sameDeeds:
 		h.deeds = repetition{}
-		return t.halt(r.ID+"/same", swarm.NewMessage(swarm.StallSameAction, agent, strconv.Itoa(2*sameDeeds), f.Evidence))
+		return t.stall(r.ID+"/same", agent, swarm.NewMessage(swarm.StallSameAction, agent, strconv.Itoa(2*sameDeeds), f.Evidence))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (t *team) weighMail(m plan.Mail) error {
 		return t.note(m.Ref+"-2", b, told)
 	case n == 2*sameTwo:
 		t.between = repetition{}
-		return t.halt(m.Ref, swarm.NewMessage(swarm.StallOnlyTwo, strconv.Itoa(2*sameTwo), a, b))
+		return t.stall(m.Ref, m.From, swarm.NewMessage(swarm.StallOnlyTwo, strconv.Itoa(2*sameTwo), a, b))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (t *team) weighMessage(m plan.Mail) error {
 		return t.note(m.Ref+"-same", m.From, swarm.NewMessage(swarm.ToldSameMail, strconv.Itoa(sameDeeds), m.To))
 	case 2 * sameDeeds:
 		h.wrote, h.turn = repetition{}, ""
-		return t.halt(m.Ref+"/same", swarm.NewMessage(swarm.StallSameMail, m.From, m.To, m.Ref, strconv.Itoa(2*sameDeeds)))
+		return t.stall(m.Ref+"/same", m.From, swarm.NewMessage(swarm.StallSameMail, m.From, m.To, m.Ref, strconv.Itoa(2*sameDeeds)))
 	}
 	return nil
 }
@@ -189,6 +189,14 @@ func (t *team) weighMessage(m plan.Mail) error {
 func (t *team) note(id, agent string, m swarm.Message) error {
 	_, err := t.fx.Do(Call{ID: "note/" + id, Kind: KindNote, Agent: agent, Note: m})
 	return err
+}
+
+// stall acts on an agent that repeats itself although it was told so.
+func (t *team) stall(id, agent string, why swarm.Message) error {
+	if t.Swarm == nil {
+		return t.halt(id, why)
+	}
+	return t.tell(Fact{Kind: swarm.Notice, Key: stallKey + id, Agent: agent, Body: swarm.Reason{Message: why, Converged: true}})
 }
 
 // halt pauses the run and says why. If on_stall is fail, it ends the run.

@@ -18,6 +18,9 @@ type Team struct {
 	at     map[string]int // index in agents, by name
 	ended  map[string]bool
 	open   map[string]openRequest // unanswered requests, by id
+
+	subtasks map[string]string // of a swarm: the subtask of each worker
+	helpers  map[string]string // of a swarm: the agent that came to help, by the one that asked
 }
 
 // An openRequest is a request and the agent that made it.
@@ -28,7 +31,7 @@ type openRequest struct {
 
 // NewTeam returns an empty team.
 func NewTeam() *Team {
-	return &Team{at: map[string]int{}, ended: map[string]bool{}, open: map[string]openRequest{}}
+	return &Team{at: map[string]int{}, ended: map[string]bool{}, open: map[string]openRequest{}, subtasks: map[string]string{}, helpers: map[string]string{}}
 }
 
 // Work sets the run's folder.
@@ -43,6 +46,7 @@ func (t *Team) Add(p *swarm.Plan) {
 		t.at[p.Agents[i].Name] = len(t.agents)
 		t.agents = append(t.agents, &p.Agents[i])
 	}
+	t.addSubtasks(p)
 }
 
 // End records that an agent gets no more turns, and Start that it gets turns again.
@@ -116,6 +120,11 @@ func (t *Team) Check(id, agent string, w swarm.GrowthRequest, rules *mail.Rules)
 		return checkEdge(agent, *w.Edge, rules)
 	}
 	s := *w.Spawn
+	if t.Swarm() {
+		if err := t.checkHelp(id, agent); err != nil || s.Name == "" { // it gets its name later
+			return cmp.Or(err, t.checkRoom())
+		}
+	}
 	if err := swarm.CheckAgentName(s.Name); err != nil {
 		return err
 	}
@@ -146,12 +155,21 @@ func (t *Team) Check(id, agent string, w swarm.GrowthRequest, rules *mail.Rules)
 			return err
 		}
 	}
-	if most, n := t.most(), t.living(); n >= most {
-		return swarm.Errorf(swarm.Denied, "the team is full: it has %d agents, and may have %d", n, most).
-			WithHint("hand the work to an agent that is there; "+
-				"a person can allow more in swarm.yaml, with swarm: {max_agents: %d}", n+1)
+	return t.checkRoom()
+}
+
+// checkRoom returns an error if there are as many agents as there may be.
+func (t *Team) checkRoom() error {
+	most, n, full := t.most(), t.living(), "the team is full: it has %d agents, and may have %d"
+	if t.Swarm() {
+		full = "the swarm is full: it has had %d agents, and may have %d in all"
 	}
-	return nil
+	if n < most {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, full, n, most).
+		WithHint("hand the work to an agent that is there; "+
+			"a person can allow more in swarm.yaml, with swarm: {max_agents: %d}", n+1)
 }
 
 func checkEdge(agent string, e swarm.EdgeRequest, rules *mail.Rules) error {
@@ -283,7 +301,17 @@ func (t *Team) most() int {
 	return t.plan.Team.MaxAgents
 }
 
-func (t *Team) living() int { return len(t.agents) - len(t.ended) }
+// living is the number of agents that count against the limit. In a swarm all agents that ever were
+// count, but for the supervisor.
+func (t *Team) living() int {
+	if t.Swarm() {
+		return len(t.agents) - 1
+	}
+	return len(t.agents) - len(t.ended)
+}
+
+// Room is how many agents may still join.
+func (t *Team) Room() int { return max(0, t.most()-t.living()) }
 
 func (t *Team) providers() (names []string) {
 	for _, s := range t.plan.Providers {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/wording"
 )
 
 // Supervisor is the member of a swarm that divides the query and writes the answer.
@@ -38,6 +39,7 @@ type SwarmState struct {
 	Answer   swarm.TurnID `json:"answer,omitempty"`   // the turn that holds the answer
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has said how to divide the query, and the plan with the subtasks is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
+	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
 }
 
 // An Effort is the part of a member's state that only a worker of a swarm has.
@@ -125,7 +127,7 @@ func (t *Team) summon() {
 	switch {
 	case !t.Swarm.Divided && !t.Swarm.Dividing:
 		m.Want = WantSubtasks
-	case working > 0 || t.Swarm.Answer != "" || len(t.Open)+len(t.Answered) > 0:
+	case working > 0 || t.Swarm.Answer != "" || len(t.Swarm.Growing) > 0 && !t.Swarm.Draining:
 		m.Want = WantMail
 	case t.Swarm.Divided && results == 0:
 		m.Want = WantMail
@@ -138,6 +140,33 @@ func (t *Team) summon() {
 		m.Want = WantMail
 	}
 	m.settle()
+}
+
+// grow records a growth request, whose answer may bring a worker.
+func (s *SwarmState) grow(request string) {
+	if s != nil {
+		s.Growing = append(s.Growing, request)
+	}
+}
+
+// grown records the mail of the supervisor that answers a growth request. The plan with the new worker
+// comes before it.
+func (t *Team) grown(m *Mail) {
+	if t.Swarm == nil || m.From != Supervisor || m.Turn != "" {
+		return
+	}
+	before := len(t.Swarm.Growing)
+	t.Swarm.Growing = slices.DeleteFunc(t.Swarm.Growing, func(id string) bool { return id == m.Answers })
+	if len(t.Swarm.Growing) < before {
+		t.summon()
+	}
+}
+
+// converge ends a worker that repeats itself although it was told so.
+func (t *Team) converge(m *Member, why swarm.Message) {
+	if m != nil && m.Effort != nil {
+		m.Effort.end(swarm.OutcomeConverged, wording.Text(why))
+	}
 }
 
 // works says whether an agent has not ended.

@@ -42,11 +42,15 @@ func (t *Team) Apply(f Fact) {
 			t.close(ClosedByBudget)
 		} else {
 			t.Swarm.Draining = true
+			t.summon()
 		}
 	case swarm.Notice:
 		r, ok := f.Body.(swarm.Reason)
 		if ok && r.Ended {
 			t.close(ClosedByStall)
+		}
+		if ok && r.Converged {
+			t.converge(t.Member(f.Agent), r.Message)
 		}
 		if ok && r.Code == swarm.Undivided && t.Swarm != nil {
 			t.divide("")
@@ -186,6 +190,7 @@ func (t *Team) applyMail(mail Mail, seq int64) {
 	if mail.Required {
 		t.Owed = append(t.Owed, Owed{Mail: mail, Seq: seq, Since: t.Now})
 	}
+	t.grown(&mail)
 }
 
 // overdue records a reminder of a reply, or that the reply was given up.
@@ -204,6 +209,7 @@ func (t *Team) overdue(o swarm.Overdue) {
 func (t *Team) ask(agent string, a swarm.Approval) {
 	if a.Growth != nil {
 		t.Open = append(t.Open, Request{a.ID, agent})
+		t.Swarm.grow(a.ID)
 	} else if m := t.Member(agent); m != nil {
 		m.Asks = append(m.Asks, a.ID)
 	}

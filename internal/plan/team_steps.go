@@ -194,9 +194,11 @@ func (t *Team) idleReplies() (steps []TeamStep) {
 	return steps
 }
 
-// wanted says whether any agent has mail to read or any growth request is open.
+// wanted says whether any agent has mail to read or any growth request is open. A swarm that has its
+// answer needs no other agent.
 func (t *Team) wanted() bool {
-	return len(t.Open)+len(t.Answered) > 0 || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
+	grows := len(t.Open)+len(t.Answered) > 0 && (t.Swarm == nil || t.Swarm.Answer == "")
+	return grows || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
 }
 
 // Over says whether the run has ended. Either no work is left, or a person, the lead or the budget

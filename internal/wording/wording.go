@@ -81,6 +81,9 @@ func Reason(r swarm.Reason) swarm.Reason {
 		r.Reason = "the run is paused: " + r.Reason
 		r.Hint = lookAtIt
 	}
+	if r.Converged {
+		r.Reason, r.Hint = "its agent ends: "+r.Reason, ""
+	}
 	if r.Ended {
 		r.Reason = "the run ends, since nobody is there to decide: " + r.Reason
 		r.Hint = "to have it pause instead: team: {on_stall: pause} in the compose file"

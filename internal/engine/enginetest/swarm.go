@@ -14,15 +14,19 @@ import (
 
 const swarmQuery = "Compare two markets"
 
-// divideAndAnswer is the work of a swarm of two agents. The first one publishes and writes to the
-// other, which answers once what cannot be read.
+// divideAndAnswer is the work of a swarm of three agents. The first one publishes, writes to the
+// second, which answers once what cannot be read, and asks for help. Its helper asks for help in vain:
+// there may be four agents.
 func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 	other := station.Name(runID, 1)
 	says := map[string]string{
 		"supervisor/1/1": `{"subtasks": [{"id": "us", "description": "The US"}, {"id": "jp", "description": "Japan"}, {"id": "both", "description": "Both", "depends_on": ["us", "jp"]}]}`,
 		"us/1/1":         `{"action": "publish_data", "topic": "findings", "data": "80 %"}`,
 		"us/2/1":         `{"action": "send_message", "to": "` + other + `", "payload": {"message": "Look at edge AI"}}`,
-		"us/3/1":         `{"action": "done", "response": "The US leads."}`,
+		"us/3/1":         `{"action": "request_help", "help_description": "Look at the law"}`,
+		"us/4/1":         `{"action": "done", "response": "The US leads."}`,
+		"help-us/1/1":    `{"action": "request_help", "help_description": "Look at Europe"}`,
+		"help-us/2/1":    `{"action": "done", "response": "The law is new."}`,
 		"jp/1/1":         "I shall look into it.",
 		"jp/1/2":         `{"action": "tool_call", "tool": "nosuch", "tool_params": {}}`,
 		"jp/2/1":         `{"action": "done", "response": "Edge AI."}`,
@@ -38,7 +42,7 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 }
 
 func swarmPlan() swarm.Plan {
-	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 10},
+	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Approvals: swarm.Approvals{Spawn: "auto"}, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 4},
 		Providers: []swarm.ProviderSpec{{Name: "team", Kind: providerkind.Script}},
 		Agents:    []swarm.Agent{{Name: swarm.Supervisor, Provider: "team"}},
 		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
@@ -58,14 +62,21 @@ func swarmCrashes(t *testing.T, run Subject) {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
 	want, _ := clean.history()
-	first, second, third := station.Name(runID, 0), station.Name(runID, 1), station.Name(runID, 2)
-	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "turn_ended supervisor supervisor/2/1"} {
+	first, second, third, helper := station.Name(runID, 0), station.Name(runID, 1), station.Name(runID, 2), station.Name(runID, 3)
+	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "agent_ended " + helper, "turn_ended supervisor supervisor/2/1"} {
 		if !slices.Contains(want, line) {
 			t.Fatalf("%q did not happen:\n%s", line, strings.Join(want, "\n"))
 		}
 	}
 	if !strings.Contains(strings.Join(clean.team.asked[swarm.NewTurnID(third, 1, 1)], ""), "80 %") {
 		t.Errorf("a finding does not stand in the prompt of a teammate:\n%s", clean.team.asked[swarm.NewTurnID(third, 1, 1)])
+	}
+	if got := clean.received(first); len(got) != 1 || !strings.Contains(got[0], helper+" has joined the team") {
+		t.Errorf("the agent that asked for help was told %q", got)
+	}
+	if asked := strings.Join(clean.team.asked[swarm.NewTurnID(helper, 2, 1)], ""); !strings.Contains(asked, "the swarm is full: it has had 4 agents, and may have 4 in all") ||
+		!strings.Contains(asked, "**"+helper+` (you)**: "Look at the law"`) {
+		t.Errorf("the helper, which asked for help in vain, was told:\n%s", asked)
 	}
 	clean.checkMail(0)
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
