@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -66,9 +67,12 @@ func (aBox) Call(_ context.Context, tool string, args json.RawMessage) (string, 
 // misbehave runs swarms of agents that do not come to an end by themselves. Each swarm ends, and each
 // agent with the reason that fits.
 func misbehave(t *testing.T, run Subject) {
-	teams := 100
-	if run.Some || testing.Short() {
-		teams = 10
+	teams := 2 * len(misbehaviours)
+	switch {
+	case run.Some || testing.Short():
+		teams = len(misbehaviours)
+	case os.Getenv("SWARM_TEST_LONG") != "":
+		teams = 100
 	}
 	for seed := range teams {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
