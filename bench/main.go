@@ -87,6 +87,8 @@ var measurements = []struct {
 	{"senders", (*lab).senders},
 	{"stream", (*lab).stream},
 	{"idlers", (*lab).idlers},
+	{"iterations", (*lab).iterations},
+	{"swarms", (*lab).swarms},
 	{"post", (*lab).post},
 	{"rest", (*lab).rest},
 }

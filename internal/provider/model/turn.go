@@ -170,7 +170,7 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
 		if kind == swarm.DeltaText {
 			if !a.shown {
-				text = t.conversation.prefill + text
+				text = t.conversation.begin(text)
 			}
 			a.shown = true
 			a.text.WriteString(text)
@@ -214,4 +214,12 @@ func (t *turn) addUsage(a *answer, asked int64) {
 	}
 	t.usage = t.usage.Plus(u)
 	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
+}
+
+// begin puts the given beginning before an answer, unless the model has repeated it.
+func (c *conversation) begin(answer string) string {
+	if strings.HasPrefix(strings.TrimSpace(answer), c.prefill) {
+		return answer
+	}
+	return c.prefill + answer
 }
