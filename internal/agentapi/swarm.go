@@ -18,7 +18,12 @@ type SwarmState struct {
 	MaxAgents  int
 	Roles      []string
 	Agents     []SwarmAgent // without the supervisor
+	More       int          // agents that Agents leaves out
 }
+
+// maxTeammates is how many agents the prompt of a worker lists, so that the prompts of a large swarm
+// do not grow with it.
+const maxTeammates = 32
 
 // A SwarmAgent is an agent of a swarm, its subtask, and how it ended.
 type SwarmAgent struct {
@@ -40,8 +45,10 @@ func (s *SwarmState) Task(agent string) string {
 	return ""
 }
 
-// SwarmState returns the state of a swarm, and the newest event that it comes from.
-func (s *Service) SwarmState() (*SwarmState, int64, error) {
+// SwarmState returns the state of a swarm for the prompt of an agent, and the newest event that it
+// comes from. The supervisor sees all agents. In a large swarm a worker sees those beside it in the
+// division, whose subtasks are related to its own.
+func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.follow(); err != nil {
@@ -55,13 +62,23 @@ func (s *Service) SwarmState() (*SwarmState, int64, error) {
 	for _, r := range first.Swarm.Roles {
 		state.Roles = append(state.Roles, r.Name)
 	}
+	var all []swarm.Subtask
 	for _, p := range s.plans {
-		if p.Swarm == nil {
-			continue
+		switch {
+		case p.Swarm == nil || len(p.Swarm.Subtasks) == 0:
+		case all == nil: // most have all subtasks in one plan
+			all = slices.Clip(p.Swarm.Subtasks)
+		default:
+			all = append(all, p.Swarm.Subtasks...)
 		}
-		for _, t := range p.Swarm.Subtasks {
-			state.Agents = append(state.Agents, s.swarmAgent(t))
-		}
+	}
+	if n := len(all); n > maxTeammates && agent != swarm.Supervisor {
+		at := slices.IndexFunc(all, func(t swarm.Subtask) bool { return t.Agent == agent })
+		from := min(max(0, at-maxTeammates/2), n-maxTeammates)
+		all, state.More = all[from:from+maxTeammates], n-maxTeammates
+	}
+	for _, t := range all {
+		state.Agents = append(state.Agents, s.swarmAgent(t))
 	}
 	return state, s.read, nil
 }
@@ -123,7 +140,7 @@ func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, 
 // subtasks reads the subtasks that a turn of the supervisor names.
 func (s *Service) subtasks(turn string) ([]swarm.Subtask, error) {
 	if turn == "" {
-		state, _, err := s.SwarmState()
+		state, _, err := s.SwarmState(swarm.Supervisor)
 		if err != nil {
 			return nil, err
 		}

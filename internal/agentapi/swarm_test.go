@@ -90,7 +90,7 @@ func TestHelpInASwarm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	state, _, err := s.SwarmState()
+	state, _, err := s.SwarmState(swarm.Supervisor)
 	if err != nil || len(state.Agents) != 4 || state.Agents[3].Name != names[3] || state.Agents[3].Task != "Look at the law" {
 		t.Fatalf("%+v, %v", state, err)
 	}

@@ -15,6 +15,7 @@ type Iteration struct {
 	Agent    string
 	Task     string // the agent's subtask
 	Team     []Teammate
+	More     int // agents that Team leaves out
 	Findings []Finding
 	History  []Step // the agent's earlier iterations, the oldest first
 	Inbox    []Message
@@ -178,6 +179,9 @@ func (it *Iteration) team() string {
 			task += " (" + t.State + ")"
 		}
 		b.WriteString(item(name + ": " + task))
+	}
+	if it.More > 0 {
+		fmt.Fprintf(&b, "- and %d more agents\n", it.More)
 	}
 	return b.String() + "\n"
 }

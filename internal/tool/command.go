@@ -68,7 +68,7 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	if mark.Turn == "" {
 		mark.Turn = fmt.Sprintf("%s/command/%d", b.o.Agent, b.commands.Add(1))
 	}
-	env, err := b.environ.Of(mark, nil, b.o.Root)
+	env, err := b.environ(mark)
 	if err != nil {
 		return "", err
 	}
@@ -176,4 +176,19 @@ func (s *cappedOutput) String() string {
 		return "(it said nothing)"
 	}
 	return text
+}
+
+// environ makes the environment of a command.
+func (b *Box) environ(m process.Mark) ([]string, error) {
+	added := map[string]string{}
+	for name, value := range b.o.Env {
+		if !process.IsProviderKey(name) { // the agent's key, for its model only
+			added[name] = value
+		}
+	}
+	e, err := process.NewEnvironment(b.o.Environ, added)
+	if err != nil {
+		return nil, err
+	}
+	return e.Of(m, nil, b.o.Root)
 }

@@ -29,7 +29,6 @@ import (
 
 	"swarm"
 	"swarm/internal/permission"
-	"swarm/internal/process"
 	"swarm/internal/strictjson"
 	"swarm/internal/toolrule"
 )
@@ -57,7 +56,6 @@ type Box struct {
 	o        Options
 	rules    []toolrule.Rule
 	real     string // Root with links resolved
-	environ  *process.Environment
 	web      *http.Client
 	commands atomic.Int64 // started so far
 
@@ -79,16 +77,6 @@ func Open(o Options) (*Box, error) {
 		if err := b.findRoot(); err != nil {
 			return nil, err
 		}
-	}
-	env := map[string]string{}
-	for name, value := range o.Env {
-		if !process.IsProviderKey(name) { // the agent's key, for its model only
-			env[name] = value
-		}
-	}
-	var err error
-	if b.environ, err = process.NewEnvironment(o.Environ, env); err != nil {
-		return nil, err
 	}
 	b.web = b.newClient()
 	return b, nil

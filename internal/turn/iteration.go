@@ -124,7 +124,7 @@ func (r *Runner) makeIteration(w *work) error {
 	}
 	w.outputs = r.fold.read
 	inbox := messages(items)
-	state, known, err := r.AgentAPI.SwarmState() // last, so that it covers everything read above
+	state, known, err := r.AgentAPI.SwarmState(w.c.Agent) // last, so that it covers everything read above
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (r *Runner) makeIteration(w *work) error {
 		}
 		w.made = prompt.BuildSynthesis(&s)
 	default:
-		it := prompt.Iteration{Agent: w.c.Agent, Task: state.Task(w.c.Agent), Team: teammates(state), Findings: findings, Inbox: inbox,
+		it := prompt.Iteration{Agent: w.c.Agent, Task: state.Task(w.c.Agent), Team: teammates(state), More: state.More, Findings: findings, Inbox: inbox,
 			Number: w.c.Iteration, Of: state.Iterations, Failures: failures}
 		if it.History, err = r.history(w.c.Agent); err != nil {
 			return err
@@ -228,12 +228,14 @@ func (w *work) subtask() string {
 	return ""
 }
 
-// askPlainly makes the request of a swarm's turn one question without tools, if the agent is a model.
-// A program gets the whole prompt and our tools, as everywhere.
+// asksPlainly says whether the turn is one question of a swarm to a model. A program gets the whole
+// prompt and our tools, as everywhere.
+func (w *work) asksPlainly() bool {
+	return w.c.Want != plan.WantMail && w.kind().Tools == providerkind.InProcess
+}
+
+// askPlainly makes a request one question without tools.
 func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request) error {
-	if w.c.Want == plan.WantMail || w.kind().Tools != providerkind.InProcess {
-		return nil
-	}
 	system, rest := w.made.SplitSystem()
 	p := &provider.Plain{System: system, Temperature: iterationTemperature, MaxTokens: iterationTokens}
 	switch w.c.Want {
@@ -248,7 +250,7 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 	default:
 		p.MaxTokens = supervisorTokens
 	}
-	req.Plain, req.Prompt, req.Fresh, req.ToolSpecs = p, rest, rest, nil
+	req.Plain, req.Prompt, req.Fresh = p, rest, rest
 	return nil
 }
 

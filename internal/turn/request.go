@@ -84,8 +84,10 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 			w.report, w.done = handle.Done()
 		}
 	}
-	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle); err == nil {
+	if w.asksPlainly() {
 		err = r.askPlainly(ctx, w, &req)
+	} else {
+		req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle)
 	}
 	if err != nil {
 		leave()
