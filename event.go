@@ -213,6 +213,15 @@ func ToLoop(id string) string { return "loop:" + id }
 // EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
 
+// ActionID is the id of the call that takes the action of a swarm's turn, for the n-th time.
+func ActionID(turn TurnID, n int) string {
+	id := "action/" + string(turn)
+	if n > 1 {
+		id += "/" + strconv.Itoa(n)
+	}
+	return id
+}
+
 // CancelReplayKey is the key of the command that cancels a replay. Recorded commands have no key, so
 // a copy of one is no command for the replay itself.
 const CancelReplayKey = "cancel_replay"
@@ -626,6 +635,8 @@ type Action struct {
 	// Taken says that the agent has done it in its turn, with tools of its own. Otherwise the loop
 	// has it done.
 	Taken bool `json:"taken,omitempty"`
+	// Words describe it to people in one line. Nothing decides by them.
+	Words string `json:"words,omitempty"`
 }
 
 // An ActionKind is one of the things that an agent of a swarm can do in an iteration.

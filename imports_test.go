@@ -70,6 +70,7 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/action": {1, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/modeljson", "an action is a JSON object in a model's answer"},
 		{"swarm/internal/strictjson", "parameters that stand in a string are read strictly"},
 	}},
@@ -292,6 +293,7 @@ var packageRules = map[string]packageRule{
 
 	"swarm/internal/run": {5, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/recording", "writes the recording of a run"},
 		{"swarm/internal/plan", "dependencies decide what a retry redoes; waits decide which actions an agent allows"},
 		{"swarm/internal/view", "the fold of the log"},

@@ -30,7 +30,8 @@ type app struct {
 	stdout, stderr io.Writer
 	json           bool
 	color          string
-	plain          bool // lines instead of the board
+	plain          bool   // lines instead of the board
+	answerTo       string // the file that gets the answer of a swarm; "" = standard output
 	anywhere       bool
 	steering       bool // the command steers runs: it finds only those that its caller may steer
 

@@ -63,10 +63,7 @@ func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 		return err
 	}
 	a.exit = exitOf(p)
-	if !a.json {
-		a.printEnd(h, p)
-	}
-	return nil
+	return a.printEnd(h, p)
 }
 
 // watch shows the run until it ends, its driver is gone, or the user detaches.
@@ -112,7 +109,7 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 		return nil, err
 	}
 	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
-		return term.NewLines(v, a.stdout, color), nil
+		return term.NewLines(v, a.linesOf(v.Kind), color), nil
 	}
 	k := keysOf(context.Background(), h, v.ID)
 	return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,

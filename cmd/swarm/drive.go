@@ -129,7 +129,7 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	s := stopSignals()
 	defer s.end()
 	v := view.New(r.ID)
-	screen, err := a.screen(v, s, keysOf(s.ctx, h, r.ID))
+	screen, err := a.screen(v, s, keysOf(s.ctx, h, r.ID), a.linesOf(r.Began().Kind))
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -152,10 +152,19 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	if p.Status == swarm.Interrupted {
 		a.exit = swarm.ExitInterrupted
 	}
-	if !a.json && !quiet {
-		a.printEnd(h, p)
+	if quiet {
+		return p, nil
 	}
-	return p, nil
+	return p, a.printEnd(h, p)
+}
+
+// linesOf is where the lines of a run go. Those of a swarm go to standard error, because its answer
+// is what a pipe wants.
+func (a *app) linesOf(kind swarm.RunKind) io.Writer {
+	if kind == swarm.SwarmRun {
+		return a.stderr
+	}
+	return a.stdout
 }
 
 // giveBack restores the terminal. It gives up after a second, because a write to a stopped terminal
@@ -191,8 +200,15 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 	return nil
 }
 
-// printEnd writes the table of tasks, how the run ended, and where its outputs are.
-func (a *app) printEnd(h *statedir.Home, p view.Picture) {
+// printEnd writes the table of tasks, how the run ended, and where its outputs are. Of a swarm it
+// writes the answer.
+func (a *app) printEnd(h *statedir.Home, p view.Picture) error {
+	if p.Kind == swarm.SwarmRun {
+		return a.endSwarm(p)
+	}
+	if a.json {
+		return nil
+	}
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
 	a.remedies(p)
@@ -202,7 +218,7 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to resume it: %s\n", p.ResumeCommand())
-		return
+		return nil
 	}
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
@@ -214,6 +230,7 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	case p.Status == swarm.Failed:
 		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
 	}
+	return nil
 }
 
 // keys are the actions of the board's keys on a run.
@@ -242,7 +259,7 @@ func (k keys) answer(id string, ok bool) error {
 }
 
 // screen makes the screen that shows a run while this process drives it.
-func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
+func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Screen, error) {
 	if a.json {
 		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(s.watched(a.stdout)))}), nil
 	}
@@ -254,7 +271,7 @@ func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
 		return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
 	}
-	return a.warned(term.NewLines(v, s.watched(a.stdout), colored)), nil
+	return a.warned(term.NewLines(v, s.watched(lines), colored)), nil
 }
 
 // warned makes a screen also report on standard error that the run waits for a person. On a

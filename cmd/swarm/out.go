@@ -15,19 +15,22 @@ func (a *app) outCommand() *cobra.Command {
 	var iteration int
 	var good bool
 	cmd := &cobra.Command{
-		Use:   "out RUN TASK",
-		Short: "Print the output of a task",
-		Long: `Print a task's output, byte for byte as the run's log has it. Without flags, this is the last output,
+		Use:   "out RUN [TASK]",
+		Short: "Print the output of a task, or the answer of a swarm",
+		Long: `Print the answer of a swarm, as swarm solve does. With TASK, print a task's output, byte for byte as the run's log has it. Without flags, this is the last output,
 of a good or a failed turn. Only the last 102,400 bytes of a long output are kept. On a terminal,
 control characters are made visible.
 
 ` + runHelp,
-		Example:           "  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
-		Args:              cobra.ExactArgs(2),
+		Example:           "  swarm out @last\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("iteration") && iteration < 1 {
 				return swarm.Errorf(swarm.BadInput, "--iteration %d: iterations are counted from 1", iteration)
+			}
+			if len(args) == 1 {
+				return a.printAnswerOf(args[0], iteration, good)
 			}
 			return a.printOutput(args[0], args[1], iteration, good)
 		},
@@ -35,6 +38,26 @@ control characters are made visible.
 	cmd.Flags().IntVar(&iteration, "iteration", 0, "the output of iteration `N` (default the last one that has any)")
 	cmd.Flags().BoolVar(&good, "good", false, "the last output of a successful turn")
 	return cmd
+}
+
+// printAnswerOf prints the answer of a swarm.
+func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
+	if iteration > 0 || good {
+		return swarm.Errorf(swarm.BadInput, "the flags --iteration and --good need a task").WithHint("usage: swarm out RUN TASK --iteration N")
+	}
+	_, l, err := a.openReader(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	answer, err := l.Answer()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(answer)
+	}
+	return a.printAnswer(answer)
 }
 
 func (a *app) printOutput(ref, name string, iteration int, good bool) error {

@@ -39,7 +39,8 @@ terminal, control characters are made visible.
 
 With --json the result is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. Among
 run are the actions: answers to approvals and commands, each with who gave it and how. With --prompt the
-turns also have their texts: prompt_text, output_text, and if there are any sent_text and injected_text.
+turns also have their texts: prompt_text, output_text, and if there are any sent_text, injected_text and
+result_text, which is what the action of a swarm's iteration gave.
 With --turn the result is that turn alone, with its texts.
 
 ` + runHelp,
@@ -97,6 +98,9 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 func (a *app) showRun(p view.Picture, d view.Details) error {
 	a.showHead(p, len(d.Turns), time.Now())
 	fmt.Fprintln(a.stdout)
+	if err := a.showPlan(p); err != nil {
+		return err
+	}
 	if err := a.table(term.TaskTable(p, nil)); err != nil {
 		return err
 	}
@@ -142,6 +146,24 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
 	}
 	return nil
+}
+
+// showPlan writes the subtasks of a swarm.
+func (a *app) showPlan(p view.Picture) error {
+	line := term.PlanLine(p.Swarm, p.Tasks)
+	if line == "" {
+		return nil
+	}
+	t := term.NewTable("AGENT", "SUBTASK", "ROLE", "AFTER", "DESCRIPTION").Cut(4)
+	for _, task := range p.Tasks {
+		if s := task.Subtask; s != nil {
+			t.Row(task.Agent, s.ID, s.Role, strings.Join(s.DependsOn, ", "), s.Description)
+		}
+	}
+	fmt.Fprintf(a.stdout, "plan: %s\n", line)
+	err := a.table(t)
+	fmt.Fprintln(a.stdout)
+	return err
 }
 
 func (a *app) showHead(p view.Picture, turns int, now time.Time) {
@@ -237,6 +259,10 @@ func note(t view.Turn) string {
 		return "carried over from the run that this one retries"
 	case t.Reason != "":
 		return t.Reason
+	case t.Result != nil && t.Result.Status != swarm.CallOK && t.Action != nil:
+		return view.DescribeAction(t.Action) + ", which failed" + excerpt.Reason(t.Result.Reason)
+	case t.Action != nil:
+		return view.DescribeAction(t.Action)
 	case t.Retried:
 		return "interrupted and run again: start " + strconv.Itoa(t.Starts)
 	}
@@ -256,6 +282,9 @@ func (a *app) hints(p view.Picture, d view.Details) {
 		if t.Output.Hash != "" {
 			output = fmt.Sprintf(" · an output: swarm out %s %s", p.ID, t.Task)
 		}
+	}
+	if p.Answer != "" {
+		output = fmt.Sprintf(" · the answer: swarm out %s", p.ID)
 	}
 	fmt.Fprintf(a.stdout, "\na turn in full: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
 }
@@ -351,6 +380,9 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	}
 	if t.Output.Hash != "" {
 		a.fence("output of "+string(t.ID), whole.OutputText)
+	}
+	if whole.ResultText != "" {
+		a.fence("result of "+string(t.ID), whole.ResultText)
 	}
 	return nil
 }

@@ -1,6 +1,21 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/excerpt"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
 
 func (a *app) solveCommand() *cobra.Command {
 	var (
@@ -15,14 +30,27 @@ func (a *app) solveCommand() *cobra.Command {
 		Short: "Have a swarm of agents divide a question, work on it and answer it",
 		Long: `Have a swarm answer a question. The supervisor divides it into subtasks. An agent works on each of
 them in iterations: it uses tools, shares what it finds, and writes to its teammates. When all have
-ended, the supervisor makes one answer of their results.`,
+ended, the supervisor makes one answer of their results.
+
+The answer goes to standard output, and everything else to standard error. Each claim of the answer
+names the agent and the iteration that it comes from, as in [takao/3]. The references are listed after
+the answer: swarm show RUN --turn takao/3 shows what was done there, and what came of it.
+
+With --json, print the events of the run, one per line, and the answer with its references last.
+
+Ctrl-C stops the run cleanly, and swarm resume continues it. A second Ctrl-C kills it.
+Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupted.`,
 		Example: `  swarm solve "Compare AI chip markets across US, Japan and South Korea"
   swarm solve "Which of our packages have no tests?" --agents 5
-  swarm solve "Compare the three designs in docs/" --plan subtasks.json`,
+  swarm solve "Compare the three designs in docs/" --plan subtasks.json -o answer.md
+  swarm solve "What changed since v1.2?" -d && swarm wait @last && swarm out @last`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if detach {
 				return a.detach()
+			}
+			if err := a.checkAnswerFile(); err != nil {
+				return err
 			}
 			r := src.request(a, nil)
 			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay = args[0], agents, most, plan, replay
@@ -34,7 +62,121 @@ ended, the supervisor makes one answer of their results.`,
 	f.IntVar(&agents, "agents", 0, "how many agents work at the same time (default 3)")
 	f.IntVar(&most, "iterations", 0, "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
+	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	return cmd
+}
+
+// checkAnswerFile finds out before the run starts that the answer cannot be written at its end.
+func (a *app) checkAnswerFile() error {
+	if a.answerTo == "" {
+		return nil
+	}
+	if at, err := os.Stat(a.answerTo); err == nil && at.IsDir() {
+		return swarm.Errorf(swarm.BadInput, "-o %s is a folder", a.answerTo).WithHint("name a file in it")
+	}
+	if _, err := os.Stat(filepath.Dir(a.answerTo)); err != nil {
+		return swarm.Errorf(swarm.BadInput, "-o %s: %w", a.answerTo, err).WithHint("make the folder first: mkdir -p %s", filepath.Dir(a.answerTo))
+	}
+	return nil
+}
+
+// endSwarm writes the answer of a swarm, what it refers to, and what the run took.
+func (a *app) endSwarm(p view.Picture) error {
+	if p.Answer != "" {
+		_, l, err := a.openReader(string(p.ID))
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		answer, err := l.Answer()
+		if err != nil {
+			return err
+		}
+		if err := a.printAnswer(answer); err != nil {
+			return err
+		}
+	}
+	if !a.json {
+		a.printSwarmEnd(p)
+	}
+	return nil
+}
+
+// printAnswer writes the answer as it is, to a file or to standard output. What it refers to goes to
+// standard error.
+func (a *app) printAnswer(answer run.Answer) error {
+	text := answer.Text
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if a.answerTo != "" {
+		if err := os.WriteFile(a.answerTo, []byte(text), 0o666); err != nil {
+			return swarm.Errorf(swarm.Other, "the answer cannot be written: %w", err).WithHint("it is kept: swarm out %s", answer.Run)
+		}
+	}
+	switch {
+	case a.json:
+		return json.NewEncoder(term.EscapeJSON(a.stdout)).Encode(answer)
+	case a.answerTo == "":
+		if a.onTerminal() {
+			fmt.Fprintln(a.stdout)
+		}
+		if _, err := io.WriteString(a.stdout, a.foreign([]byte(text))); err != nil {
+			return err
+		}
+	}
+	a.printReferences(answer)
+	return nil
+}
+
+// printReferences lists the turns that an answer refers to, and how to see them.
+func (a *app) printReferences(answer run.Answer) {
+	if len(answer.References) == 0 {
+		return
+	}
+	fmt.Fprintln(a.stderr)
+	width := 0
+	for _, r := range answer.References {
+		width = max(width, len(r.Ref))
+	}
+	var one swarm.TurnID
+	for _, r := range answer.References {
+		what := "not found: the run has no such turn, so nothing supports the claim"
+		if r.Found {
+			what, one = r.What, r.Turn
+		}
+		fmt.Fprintf(a.stderr, "[%s]%*s %s\n", r.Ref, width-len(r.Ref), "", term.Escape(what))
+	}
+	if one != "" {
+		fmt.Fprintf(a.stderr, "to see what is behind one: swarm show %s --turn %s\n", answer.Run, one)
+	}
+}
+
+// printSwarmEnd writes one line about how the run ended and what it took, and what to type next.
+func (a *app) printSwarmEnd(p view.Picture) {
+	parts := []string{term.Plural(max(len(p.Tasks)-1, 0), "agent"), term.Plural(p.Iterations(), "iteration")}
+	if !p.Ended.IsZero() {
+		parts = append(parts, term.Duration(p.Ended.Sub(p.Started)))
+	}
+	for _, part := range []string{term.SomeTokens(p.Usage), term.USD(p.Usage.USD)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if p.Reason == string(p.Status) {
+		p.Reason = "" // it only repeats the status
+	}
+	fmt.Fprintf(a.stderr, "\nrun %s %s%s · %s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)), strings.Join(parts, " · "))
+	switch {
+	case p.Status == swarm.Interrupted:
+		fmt.Fprintf(a.stderr, "to resume it: %s\n", p.ResumeCommand())
+	case p.Status == swarm.Failed && !p.Replay:
+		fmt.Fprintf(a.stderr, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
+	case p.Status == swarm.Failed:
+		fmt.Fprintf(a.stderr, "to see why: swarm show %s\n", p.ID)
+	case a.answerTo != "":
+		fmt.Fprintf(a.stderr, "the answer: %s\n", a.answerTo)
+	}
 }

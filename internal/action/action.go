@@ -6,10 +6,12 @@ package action
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/modeljson"
 	"swarm/internal/strictjson"
 )
@@ -40,6 +42,56 @@ func (a Action) String() string {
 		return string(a.Kind) + ":" + a.Tool
 	}
 	return string(a.Kind)
+}
+
+// Words describe the action to people, in one line: what the agent does, and with what.
+func (a Action) Words() string {
+	switch a.Kind {
+	case swarm.ActToolCall:
+		return about("calls "+a.Tool, paramWords(a.Params))
+	case swarm.ActPublishData:
+		return about("publishes on "+a.Topic, swarm.TopicEntry{Data: a.Data}.Text())
+	case swarm.ActSendMessage:
+		text, ok := a.Message()
+		if !ok {
+			text = string(a.Payload)
+		}
+		return about("writes to @"+a.To, text)
+	case swarm.ActRequestHelp:
+		return about("asks for help", a.Help)
+	case swarm.ActDone:
+		return about("is done", a.Response)
+	}
+	return string(a.Kind)
+}
+
+// maxWords is how much of an action's text its description has, in bytes.
+const maxWords = 160
+
+func about(what, text string) string {
+	text = excerpt.Head(excerpt.OneLine(text), maxWords)
+	if text == "" {
+		return what
+	}
+	return what + ": " + text
+}
+
+// paramWords lists the values of a tool call's parameters, in the order of their names. A single
+// string is the string itself.
+func paramWords(params json.RawMessage) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(params, &all) != nil {
+		return string(params)
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var text string
+		if json.Unmarshal(all[name], &text) != nil {
+			text = string(all[name])
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Message returns the text of a message whose payload is that text alone.

@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"strconv"
-
 	"swarm"
 	"swarm/internal/plan"
 )
@@ -15,11 +13,7 @@ import (
 // the two asks the model only once.
 func (t *team) takeAction(s plan.TeamStep) error {
 	m := t.Member(s.Agent)
-	id := "action/" + string(s.Turn)
-	if s.Try > 1 {
-		id += "/" + strconv.Itoa(s.Try)
-	}
-	return t.fx.Go(Call{ID: id, Kind: KindAction, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: s.Try, Ref: string(s.Turn), Plan: m.Ref,
+	return t.fx.Go(Call{ID: swarm.ActionID(s.Turn, s.Try), Kind: KindAction, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: s.Try, Ref: string(s.Turn), Plan: m.Ref,
 		Since: t.seen, Timeout: t.TimeLeft(m)})
 }
 

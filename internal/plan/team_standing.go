@@ -52,7 +52,14 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 	if t.Now.Before(m.Retry) {
 		waits = append(waits, Wait{For: ForRetry, Until: m.Retry, Reason: m.Trouble})
 	}
-	if waits == nil && m.wants() && t.Limit > 0 && t.Running() >= t.Limit {
+	if m.Effort != nil && m.End == nil {
+		for _, need := range m.Effort.Needs {
+			if t.works(need) {
+				waits = append(waits, Wait{For: ForDependency, Task: need})
+			}
+		}
+	}
+	if waits == nil && m.wants() && (t.Limit > 0 && t.Running() >= t.Limit || !t.hasRoom(m)) {
 		waits = append(waits, Wait{For: ForSlot, Since: m.Queued})
 	}
 	return waits

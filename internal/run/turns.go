@@ -42,10 +42,27 @@ func (r *Reader) Turn(name string) (view.Turn, error) {
 	case ended:
 		err = c.Take(&end)
 	}
+	if err == nil {
+		err = r.collectAction(c, id)
+	}
 	if err != nil {
 		return view.Turn{}, err
 	}
 	return markInterrupted(c.Turns, driven)[0], nil
+}
+
+// collectAction collects what the action of a swarm's iteration gave. Of several attempts the last
+// one counts.
+func (r *Reader) collectAction(c *view.Collector, id swarm.TurnID) error {
+	for n := 1; ; n++ {
+		e, there, err := r.log.Find(swarm.EndKey(swarm.ActionID(id, n)))
+		if err != nil || !there {
+			return err
+		}
+		if err := c.Take(&e); err != nil {
+			return err
+		}
+	}
 }
 
 // A FullTurn is a turn with its texts.
@@ -56,12 +73,16 @@ type FullTurn struct {
 	// InjectedText is the mail that it got between two tool calls, in the order of injected.
 	InjectedText []string `json:"injected_text,omitempty"`
 	OutputText   string   `json:"output_text"`
+	ResultText   string   `json:"result_text,omitempty"` // what the action of a swarm's iteration gave
 }
 
 // Full adds the texts to a turn.
 func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 	full := FullTurn{Turn: t, InjectedText: make([]string, len(t.Injected))}
 	texts := map[*string]swarm.Hash{&full.PromptText: t.Prompt, &full.SentText: t.Sent, &full.OutputText: t.Output.Hash}
+	if t.Result != nil {
+		texts[&full.ResultText] = t.Result.Output.Hash
+	}
 	for i, in := range t.Injected {
 		texts[&full.InjectedText[i]] = in.Text
 	}

@@ -60,7 +60,13 @@ func (f Frame) Draw() string {
 		}
 	}
 	lines := []string{f.head()}
+	if plan := PlanLine(f.Swarm, f.Tasks); plan != "" && f.Height > 6 {
+		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate("plan: "+plan, f.Width, "…")))
+	}
 	var foot []string
+	if f.Height > len(f.Tasks)+6 {
+		foot = append(foot, f.findingLines(min(3, f.Height-len(f.Tasks)-6))...)
+	}
 	if f.Height > 4 {
 		foot = append(foot, f.noteLines(min(3, f.Height-4))...)
 	}
@@ -289,12 +295,15 @@ func (f Frame) detail(t *view.Task, width int) string {
 	case swarm.Blocked:
 		return f.approvalDetail(t, width)
 	case swarm.Running, swarm.Streaming:
-		said := OneLine(f.Saying[t.Name].Line)
+		said := f.doing(t, OneLine(f.Saying[t.Name].Line))
 		if t.Attempt > 1 {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}
 		return f.mailDetail(t, said)
 	case swarm.Idle, swarm.Pending:
+		if t.Subtask != nil {
+			return f.doing(t, reason(t))
+		}
 		return f.mailDetail(t, reason(t))
 	case swarm.Waiting:
 		if w := t.Waits[0]; w.For == plan.ForRetry {

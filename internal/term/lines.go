@@ -29,6 +29,11 @@ type Lines struct {
 type taskLines struct {
 	waited map[plan.WaitFor]bool // the kinds of waits that were printed
 	before swarm.Usage           // the task's usage at the beginning of the iteration
+
+	// The fields below are those of an agent of a swarm.
+	planned bool         // its subtask was printed
+	told    swarm.TurnID // the turn whose action was printed
+	hidden  visibility   // of the text of its turn
 }
 
 const (
@@ -76,13 +81,18 @@ func (l *Lines) Event(e *swarm.Event) {
 	}
 	switch e.Kind {
 	case swarm.PlanAdded, swarm.TaskStarted, swarm.TaskRetrying, swarm.RunPausing:
-		l.printWaits()
+		if l.run.Swarm == nil { // the plan of a swarm says it
+			l.printWaits()
+		}
 	}
 	l.flush()
 }
 
 // taskEvent prints an event of a task, and what the task took when it ends.
 func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
+	if l.swarmEvent(v, e) {
+		return
+	}
 	t, _ := l.run.Task(e.Task)
 	told, difference := splitDifference(t.Kind, view.DescribeEvent(e))
 	text := excerpt.Head(OneLine(told), maxReason)
@@ -137,6 +147,9 @@ const maxReason = 500 // bytes of a reason
 
 // reason returns why a task failed, in one line.
 func reason(t *view.Task) string {
+	if t.Outcome != "" {
+		return excerpt.Head(OneLine(view.DescribeOutcome(t.Outcome, t.Reason)), maxReason)
+	}
 	told, _ := splitDifference(t.Kind, t.Reason)
 	return excerpt.Head(OneLine(told), maxReason)
 }
@@ -150,7 +163,13 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	case swarm.PlanAdded:
 		first := len(l.tasks) == 0
 		l.addTasks()
-		if first {
+		switch {
+		case r.Swarm != nil:
+			if first {
+				l.label(runLabel, fmt.Sprintf("run %s: %s", OneLine(string(r.ID)), OneLine(r.Name)))
+			}
+			l.printPlan()
+		case first:
 			l.label(
 				runLabel,
 				fmt.Sprintf(
@@ -200,6 +219,9 @@ func (l *Lines) printWaits() {
 func (l *Lines) Delta(task string, d swarm.Delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.hides(task, d) {
+		return
+	}
 	l.print.Delta(task, d)
 	l.flush()
 }

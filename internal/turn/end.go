@@ -64,10 +64,11 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		}
 	}
 	if w.done && end.Status == swarm.CallOK {
-		end.Done, end.Report = true, w.report
+		end.Done, end.Report = true, r.clean(w.report)
 	}
-	if end.Status == swarm.CallOK {
+	if end.Status == swarm.CallOK && w.action != nil {
 		end.Action = w.action
+		end.Action.Words = r.clean(end.Action.Words)
 	}
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs

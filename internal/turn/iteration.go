@@ -282,7 +282,7 @@ func (w *work) checkAnswer(reply provider.Reply) error {
 		if err != nil {
 			return explained(err)
 		}
-		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool}); a.Kind == swarm.ActDone {
+		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Words: a.Words()}); a.Kind == swarm.ActDone {
 			w.done, w.report = true, a.Response
 		}
 	}

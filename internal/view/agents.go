@@ -53,6 +53,7 @@ func (r *Run) addMembers(e *swarm.Event, p *swarm.Plan) {
 	for _, m := range r.team.Members[len(r.tasks):] {
 		r.addTask(task{Task: Task{Name: m.Name, Agent: m.Name, Status: swarm.Pending, Iteration: 1, Iterations: 1}})
 	}
+	r.addSubtasks(p)
 }
 
 // PausedFor returns why the run has paused itself, or "".

@@ -23,7 +23,7 @@ func (r *Run) Apply(e *swarm.Event) error {
 	}
 	r.Seq, r.Time = e.Seq, e.Time
 	r.releaseRetries()
-	return cmp.Or(r.fold(e), r.foldTeam(e), r.foldMail(e), r.foldAgent(e)) // all four fold, even after an error
+	return cmp.Or(r.fold(e), r.foldTeam(e), r.foldMail(e), r.foldAgent(e), r.foldSwarm(e)) // all of them fold, even after an error
 }
 
 func (r *Run) fold(e *swarm.Event) error {
@@ -192,6 +192,8 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 			ok = set(&session, m.value)
 		case "hint":
 			ok = set(&t.Hint, m.value)
+		case "action":
+			t.Doing = actionWords(m.value)
 		}
 	}
 	if !ok || m.bad {
@@ -453,6 +455,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		return swarm.UseBody(e, func(end swarm.RunEnd) {
 			r.dropPauseNotices()
 			r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
+			r.Answer = end.Answer
 		})
 	case swarm.TreeRecorded:
 		return swarm.UseBody(e, r.addSnapshot)

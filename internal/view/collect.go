@@ -94,12 +94,22 @@ type Turn struct {
 	// Findings are suspicious behaviour in the turn.
 	Findings []swarm.Finding `json:"findings,omitempty"`
 	// Injected is the mail that it got between two tool calls.
-	Injected    []Aside `json:"injected,omitempty"`
-	Done        bool    `json:"done,omitempty"`   // its agent reports that its work is done
-	Report      string  `json:"report,omitempty"` // the agent's report with it
-	Topics      int64   `json:"-"`                // the newest topic entry in its prompt
-	Answered    int     `json:"-"`                // how many growth requests were answered before it began
-	CarriedOver bool    `json:"kept,omitempty"`   // it was not done in this run, but in the run that this one retries
+	Injected []Aside `json:"injected,omitempty"`
+	Done     bool    `json:"done,omitempty"`   // its agent reports that its work is done
+	Report   string  `json:"report,omitempty"` // the agent's report with it
+	// Action is what the agent of a swarm did in this iteration, and Result what came of it.
+	Action      *swarm.Action `json:"action,omitempty"`
+	Result      *ActionResult `json:"result,omitempty"`
+	Topics      int64         `json:"-"`              // the newest topic entry in its prompt
+	Answered    int           `json:"-"`              // how many growth requests were answered before it began
+	CarriedOver bool          `json:"kept,omitempty"` // it was not done in this run, but in the run that this one retries
+}
+
+// An ActionResult is what the action of a swarm's iteration gave.
+type ActionResult struct {
+	Status swarm.CallState `json:"status"`
+	Reason string          `json:"reason,omitempty"` // why it failed
+	Output Output          `json:"output,omitzero"`
 }
 
 // An Aside is mail that a turn got between two tool calls, and when.
@@ -170,6 +180,10 @@ func (c *Collector) Take(e *swarm.Event) error {
 		})
 	case swarm.TurnEnded:
 		return swarm.UseBody(e, func(end swarm.CallEnd) { c.turn(e).end(e, &end) })
+	case swarm.ActionEnded:
+		return swarm.UseBody(e, func(end swarm.CallEnd) {
+			c.turn(e).Result = &ActionResult{end.Status, end.Reason, Output{Hash: end.Output, Turn: e.Turn, Bytes: end.Bytes}}
+		})
 	case swarm.ArtifactStored:
 		return swarm.UseBody(e, func(a swarm.Artifact) {
 			c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
@@ -226,7 +240,7 @@ func (t *Turn) start(e *swarm.Event, s *swarm.TurnStart) {
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
 	t.Usage, t.Verdicts, t.CarriedOver, t.Findings = end.Usage, end.Verdicts, end.CarriedOver, end.Findings
-	t.Done, t.Report = end.Done, end.Report
+	t.Done, t.Report, t.Action = end.Done, end.Report, end.Action
 	if end.Session != "" {
 		t.Session = end.Session
 	}

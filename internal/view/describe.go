@@ -124,6 +124,9 @@ func describeAgent(e *swarm.Event) string {
 	case swarm.AgentRestarted:
 		return "is started again"
 	case swarm.AgentEnded:
+		if end, _ := swarm.Body[swarm.AgentEnd](e); end.Outcome != "" {
+			return DescribeOutcome(end.Outcome, end.Reason)
+		}
 		return "has ended" + why(e)
 	case swarm.HandoffStored:
 		env, _ := swarm.Body[swarm.Envelope](e)

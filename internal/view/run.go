@@ -37,6 +37,7 @@ type Run struct {
 	sched    *plan.Schedule
 	plans    []*swarm.Plan // held, so that the other readers of this process share them
 	team     *plan.Team    // of a team: its members are the tasks; nil = a pipeline, see sched
+	findings []Finding     // the newest of a swarm
 }
 
 // A task is the public state of a task and what the schedule needs to be restored.
@@ -74,6 +75,8 @@ type Head struct {
 	Exit      int              `json:"exit"`            // the exit code of `swarm up`; valid when the run has ended
 	Reason    string           `json:"reason,omitempty"`
 	Report    string           `json:"report,omitempty"` // of a team: its lead's report
+	Answer    swarm.TurnID     `json:"answer,omitempty"` // of a swarm: the turn that holds the answer
+	Swarm     *SwarmLimits     `json:"swarm,omitempty"`
 	Started   time.Time        `json:"started,omitzero"`
 	Ended     time.Time        `json:"ended,omitzero"`
 	Owner     swarm.Ownership  `json:"owner,omitzero"` // the last process that drove it; the log does not know if it lives
@@ -87,6 +90,13 @@ type Head struct {
 	Approvals []Approval `json:"approvals,omitempty"`
 	// Actions are in a [Report] only, because they grow with the log.
 	Actions []Action `json:"actions,omitempty"`
+}
+
+// SwarmLimits bound the work of a swarm.
+type SwarmLimits struct {
+	Workers    int `json:"workers"`    // agents that work at once
+	Iterations int `json:"iterations"` // of one agent
+	MaxAgents  int `json:"max_agents"` // with those that join later
 }
 
 // An Approval is an approval that no person has answered yet.
@@ -135,6 +145,11 @@ type Task struct {
 	Output     Output          `json:"output,omitzero"` // of its last turn, successful or not
 	Good       Output          `json:"good,omitzero"`   // of its last turn that succeeded
 	Usage      swarm.Usage     `json:"usage,omitzero"`
+
+	// The fields below are those of a worker of a swarm. Its iterations are its turns.
+	Subtask *swarm.Subtask `json:"subtask,omitempty"`
+	Doing   string         `json:"doing,omitempty"`   // its last action, in words
+	Outcome swarm.Outcome  `json:"outcome,omitempty"` // how it ended; Reason says why
 
 	// awaitsPerson says that it waits for nothing but a person's answer. Mail would still give it a
 	// turn.
@@ -200,6 +215,8 @@ type Picture struct {
 	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies are edges, too
 	Usage  swarm.Usage    `json:"usage"`
 	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect has all mail
+	// Findings are the newest of a swarm, oldest first; Collect has all of them.
+	Findings []Finding `json:"-"`
 }
 
 // New returns the fold of a run without events.
@@ -215,8 +232,9 @@ func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.Status, t.Waits = r.standing(i)
 	if end := r.ended(t.Agent); end != nil && t.Status.Ended() {
-		t.Kind, t.Reason = end.Kind, end.Reason
+		t.Kind, t.Reason, t.Outcome = end.Kind, end.Reason, end.Outcome
 	}
+	r.addEffort(&t)
 	for _, a := range r.Approvals {
 		if a.Task != t.Name {
 			continue
@@ -291,6 +309,7 @@ func (r *Run) Picture() Picture {
 			p.Mail[name] = b
 		}
 	}
+	p.Findings = append([]Finding(nil), r.findings...)
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
 	p.Snapshots = append([]swarm.Snapshot(nil), r.Snapshots...)

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 8
+const Version = 9
 
 // A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
 // each, so that they can be read one by one. Its size depends on the plan, not on the log. The
@@ -31,6 +31,7 @@ type stored struct {
 	Groups   []group             `json:"groups,omitempty"`
 	Edges    []swarm.Edge        `json:"edges,omitempty"`
 	Boxes    map[string]Box      `json:"boxes,omitempty"`
+	Findings []Finding           `json:"findings,omitempty"`
 	Actions  map[string][]Action `json:"actions,omitempty"`
 	Paused   []string            `json:"paused,omitempty"` // agents of a pipeline
 	Team     *plan.TeamState     `json:"team,omitempty"`
@@ -47,7 +48,7 @@ const packedTasks = 20_000
 // them at once would need buffers several times as large as the result.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
+		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Findings: r.findings, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -99,7 +100,7 @@ func Unmarshal(b []byte) (*Run, error) {
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
 	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
-	r.actions = s.Actions
+	r.actions, r.findings = s.Actions, s.Findings
 	r.agents = agents[:0] // each is read before it is written in its place
 	for _, a := range agents {
 		r.addAgent(a)

@@ -1,0 +1,136 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/excerpt"
+	"swarm/internal/view"
+)
+
+// An Answer is the answer of a swarm.
+type Answer struct {
+	Run        swarm.RunID      `json:"run"`
+	Turn       swarm.TurnID     `json:"turn"` // that made it
+	Text       string           `json:"answer"`
+	References []view.Reference `json:"references"` // the turns that it names
+}
+
+// Answer returns the answer of a swarm that has ended. Each reference in it is looked up, because a
+// model may name a turn that never was.
+func (r *Reader) Answer() (Answer, error) {
+	p, err := r.Picture()
+	if err != nil {
+		return Answer{}, err
+	}
+	switch {
+	case p.Kind != swarm.SwarmRun:
+		return Answer{}, swarm.Errorf(swarm.BadInput, "run %s is no swarm, so it has no answer", r.ID).WithHint("name a task: swarm out %s %s", r.ID, firstTask(p))
+	case p.Answer == "" && p.Status.Ended():
+		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer: it %s%s", r.ID, ended(p.Status), excerpt.Reason(p.Reason)).WithHint("to see why: swarm show %s", r.ID)
+	case p.Answer == "":
+		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer yet: it is %s", r.ID, p.Status).WithHint("to wait for it: swarm wait %s", r.ID)
+	}
+	a := Answer{Run: r.ID, Turn: p.Answer, References: []view.Reference{}}
+	if a.Text, err = r.answerText(p.Answer); err != nil {
+		return Answer{}, err
+	}
+	for _, ref := range view.FindReferences(a.Text) {
+		found, err := r.resolve(ref, p.Tasks)
+		if err != nil {
+			return Answer{}, err
+		}
+		a.References = append(a.References, found)
+	}
+	return a, nil
+}
+
+// resolve looks up a reference. It names an agent of the swarm or a subtask, and an iteration.
+func (r *Reader) resolve(ref string, tasks []view.Task) (view.Reference, error) {
+	found := view.Reference{Ref: ref}
+	name, number, _ := strings.Cut(ref, "/")
+	at := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Subtask != nil && (t.Agent == name || t.Subtask.ID == name) })
+	n, err := strconv.Atoi(number)
+	if at < 0 || err != nil {
+		return found, nil
+	}
+	last, err := r.lastAttempt(tasks[at].Name, n)
+	if last == 0 || err != nil {
+		return found, err
+	}
+	t, err := r.Turn(string(swarm.NewTurnID(tasks[at].Name, n, last)))
+	if err != nil {
+		return found, err
+	}
+	found.Found, found.Turn, found.What = true, t.ID, string(t.Status)
+	if t.Action != nil {
+		found.What = view.DescribeAction(t.Action)
+	}
+	return found, nil
+}
+
+func firstTask(p view.Picture) string {
+	if len(p.Tasks) == 0 {
+		return "TASK"
+	}
+	return p.Tasks[0].Name
+}
+
+func ended(s swarm.Status) string {
+	if s == swarm.Cancelled {
+		return "was cancelled"
+	}
+	return string(s)
+}
+
+// lastSteps is how many iterations stand for the result of an agent that never said done.
+const lastSteps = 3
+
+// answerText returns the text of an answer. The supervisor's output is the answer as it is. The only
+// agent of a swarm answers by what it was done with, or else by its last iterations.
+func (r *Reader) answerText(id swarm.TurnID) (string, error) {
+	t, err := r.Turn(string(id))
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case t.Agent == swarm.Supervisor:
+		text, err := r.Text(t.Output.Hash)
+		return string(text), err
+	case t.Report != "":
+		return t.Report, nil
+	}
+	var all []string
+	for n := max(1, t.Iteration-lastSteps+1); n <= t.Iteration; n++ {
+		last, err := r.lastAttempt(t.Task, n)
+		if err != nil || last == 0 {
+			return "", errors.Join(err, swarm.Errorf(swarm.Storage, "the log has no turn %s", swarm.NewTurnID(t.Task, n, 1)))
+		}
+		step, err := r.Turn(string(swarm.NewTurnID(t.Task, n, last)))
+		if err != nil {
+			return "", err
+		}
+		said, err := r.stepText(step)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, said)
+	}
+	return strings.Join(all, "\n\n"), nil
+}
+
+// stepText says what an agent did in an iteration, and what came of it.
+func (r *Reader) stepText(t view.Turn) (string, error) {
+	if t.Action == nil || t.Result == nil {
+		text, err := r.Text(t.Output.Hash)
+		return string(text), err
+	}
+	text, err := r.Text(t.Result.Output.Hash)
+	if t.Result.Status != swarm.CallOK {
+		text = []byte(t.Result.Reason)
+	}
+	return "[" + t.Task + "/" + strconv.Itoa(t.Iteration) + "] " + view.DescribeAction(t.Action) + excerpt.Reason(string(text)), err
+}

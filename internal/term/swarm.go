@@ -1,0 +1,174 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+// PlanLine says how a swarm has divided its query, and what that takes at most. It is "" as long as
+// the query is not divided.
+func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
+	n := 0
+	for i := range tasks {
+		if tasks[i].Subtask != nil {
+			n++
+		}
+	}
+	if limits == nil || n == 0 {
+		return ""
+	}
+	line := Plural(n, "subtask")
+	if at := min(n, limits.Workers); n > 1 && at > 0 {
+		line += fmt.Sprintf(", %d at once", at)
+	}
+	line += ", at most " + Plural(limits.Iterations, "iteration")
+	if n > 1 {
+		line += " each"
+	}
+	return line
+}
+
+// SubtaskLine describes the subtask of a worker: what it is, and which agents must have ended before.
+func SubtaskLine(t *view.Task, tasks []view.Task) string {
+	line := OneLine(t.Subtask.Description)
+	var after []string
+	for _, need := range t.Subtask.DependsOn {
+		for i := range tasks {
+			if s := tasks[i].Subtask; s != nil && s.ID == need {
+				after = append(after, "@"+tasks[i].Agent)
+			}
+		}
+	}
+	if len(after) > 0 {
+		line += " (after " + strings.Join(after, ", ") + ")"
+	}
+	return line
+}
+
+// isAction says whether the text of a worker's turn is an action. People see its description, and
+// not the JSON.
+func isAction(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "```")
+}
+
+// doing describes what an agent of a swarm does in its turn. said is the last line of its output.
+func (f Frame) doing(t *view.Task, said string) string {
+	switch {
+	case f.Swarm == nil:
+		return said
+	case t.Agent == swarm.Supervisor && PlanLine(f.Swarm, f.Tasks) == "":
+		return "divides the query"
+	case t.Agent == swarm.Supervisor:
+		return "makes the answer"
+	case said != "" && !isAction(said):
+		return said
+	case t.Doing != "":
+		return OneLine(t.Doing)
+	case t.Subtask != nil:
+		return SubtaskLine(t, f.Tasks)
+	}
+	return ""
+}
+
+// findingLines draws the newest findings of a swarm, in at most so many lines.
+func (f Frame) findingLines(most int) (lines []string) {
+	all := f.Findings
+	if len(all) > most {
+		all = all[len(all)-most:]
+	}
+	for _, found := range all {
+		line := ansi.Truncate(OneLine("+ "+found.Agent+" found: "+found.Text), f.Width, "…")
+		lines = append(lines, Paint(f.Color).With(Cyan, line))
+	}
+	return lines
+}
+
+// swarmEvent prints an event of a swarm, and reports whether there is nothing else to print of it.
+func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
+	if l.run.Swarm == nil {
+		return false
+	}
+	t, _ := l.run.Task(e.Task)
+	switch e.Kind {
+	case swarm.TurnEnded:
+		l.print.EndTurn(t.Name)
+		v.hidden = unknown
+		if end, _ := swarm.Body[swarm.CallEnd](e); end.Action != nil {
+			v.told = e.Turn
+			l.label(t.Name, l.print.Paint.With(Dim, iteration(t)+" ")+OneLine(view.DescribeAction(end.Action)))
+		}
+	case swarm.ActionEnded:
+		if end, _ := swarm.Body[swarm.CallEnd](e); end.Status != swarm.CallOK {
+			l.label(t.Name, l.print.Paint.With(Yellow, "that failed: "+OneLine(end.Reason)))
+		}
+	case swarm.TopicPublished, swarm.HandoffStored: // its action is printed already
+		return v.told == e.Turn
+	case swarm.TaskCompleted:
+	case swarm.TaskFailed, swarm.TaskCancelled:
+		return t.Outcome != "" // its end is printed already
+	case swarm.AgentEnded:
+		end, _ := swarm.Body[swarm.AgentEnd](e)
+		switch {
+		case end.Outcome == "":
+			return false
+		case end.Outcome == swarm.OutcomeDone && v.told != "": // its last action says so
+			return true
+		}
+		l.label(t.Name, l.print.Paint.Status(t.Status, OneLine(view.DescribeOutcome(end.Outcome, end.Reason))))
+	default:
+		return false
+	}
+	return true
+}
+
+// printPlan prints the subtasks that are new.
+func (l *Lines) printPlan() {
+	var all []view.Task
+	for i := range l.run.Len() {
+		all = append(all, l.run.At(i))
+	}
+	first := true
+	for i := range all {
+		t := &all[i]
+		v := l.tasks[t.Name]
+		if t.Subtask == nil || v.planned {
+			continue
+		}
+		if v.planned = true; first {
+			first = false
+			l.label(runLabel, "plan: "+PlanLine(l.run.Swarm, all))
+		}
+		l.label(t.Name, SubtaskLine(t, all))
+	}
+}
+
+// hides says whether the text of an agent's turn is not for people: an action, or the answer, which
+// comes at the end of the run.
+func (l *Lines) hides(task string, d swarm.Delta) bool {
+	v := l.tasks[task]
+	if l.run.Swarm == nil || v == nil || d.Kind != swarm.DeltaText {
+		return false
+	}
+	if v.hidden == unknown && strings.TrimSpace(d.Text) != "" {
+		v.hidden = shown
+		if task == swarm.Supervisor || isAction(d.Text) {
+			v.hidden = hidden
+		}
+	}
+	return v.hidden != shown
+}
+
+// A visibility says whether the text of a turn is shown.
+type visibility int
+
+const (
+	unknown visibility = iota
+	shown
+	hidden
+)

@@ -1,0 +1,38 @@
+package view
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"swarm"
+)
+
+// A Reference is a place in the answer of a swarm that names where a claim comes from: an agent and
+// its iteration, as in [takao/3]. The prompt of the synthesis asks for them. Models that name the
+// subtask instead of the agent are understood, too.
+type Reference struct {
+	Ref   string       `json:"ref"` // as the answer has it
+	Found bool         `json:"found"`
+	Turn  swarm.TurnID `json:"turn,omitempty"` // which `swarm show RUN --turn` shows
+	What  string       `json:"what,omitempty"` // the action of that turn, in words
+}
+
+var (
+	bracketed = regexp.MustCompile(`\[([^\[\]\n]{1,400})\]`)
+	reference = regexp.MustCompile(`^@?([a-z][a-z0-9-]*/[0-9]{1,6})(?:/[0-9]{1,6})?$`)
+	listed    = regexp.MustCompile(`\s*(?:[,;&]|\band\b)\s*`)
+)
+
+// FindReferences returns the references in a text, each once, in their order. A pair of brackets may
+// hold several: [takao/3, mitaka/5].
+func FindReferences(text string) (refs []string) {
+	for _, in := range bracketed.FindAllStringSubmatch(text, -1) {
+		for _, one := range listed.Split(strings.TrimSpace(in[1]), -1) {
+			if m := reference.FindStringSubmatch(one); m != nil && !slices.Contains(refs, m[1]) {
+				refs = append(refs, m[1])
+			}
+		}
+	}
+	return refs
+}

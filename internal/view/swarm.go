@@ -1,0 +1,129 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/excerpt"
+)
+
+// A Finding is what an agent of a swarm has published.
+type Finding struct {
+	Time  time.Time `json:"time"`
+	Agent string    `json:"agent"`
+	Topic string    `json:"topic"`
+	Text  string    `json:"text"` // its beginning, in one line
+}
+
+const (
+	keptFindings = 5   // that a picture has
+	findingChars = 200 // of each, in bytes
+)
+
+// foldSwarm folds what only a swarm has: the actions of iterations, and findings.
+func (r *Run) foldSwarm(e *swarm.Event) error {
+	if r.Swarm == nil {
+		return nil
+	}
+	switch e.Kind {
+	case swarm.ActionEnded:
+		i, ok := r.find(e.Task)
+		if !ok {
+			return unusable(e, "no plan has the task %q", e.Task)
+		}
+		return swarm.UseBody(e, func(end swarm.CallEnd) {
+			r.Usage = r.Usage.Plus(end.Usage)
+			t := &r.tasks[i]
+			if t.Usage = t.Usage.Plus(end.Usage); end.Status != swarm.CallOK {
+				t.Doing += failedBecause(end.Reason)
+			}
+		})
+	case swarm.TopicPublished:
+		return swarm.UseBody(e, func(entry swarm.TopicEntry) {
+			text := excerpt.Head(excerpt.OneLine(entry.Text()), findingChars)
+			r.findings = append(r.findings, Finding{Time: e.Time, Agent: e.Agent, Topic: entry.Topic, Text: text})
+			if n := len(r.findings); n > keptFindings {
+				r.findings = slices.Delete(r.findings, 0, n-keptFindings)
+			}
+		})
+	}
+	return nil
+}
+
+// failedBecause completes the description of an action that failed.
+func failedBecause(reason string) string {
+	return ", which failed" + excerpt.Reason(excerpt.Head(excerpt.OneLine(reason), findingChars))
+}
+
+// addSubtasks gives the workers of a swarm's plan their subtasks.
+func (r *Run) addSubtasks(p *swarm.Plan) {
+	if p.Swarm == nil {
+		return
+	}
+	if r.Swarm == nil {
+		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations}
+		if p.Team != nil {
+			r.Swarm.MaxAgents = p.Team.MaxAgents
+		}
+	}
+	for _, s := range p.Swarm.Subtasks {
+		if i, ok := r.find(s.Agent); ok {
+			r.tasks[i].Subtask = &s
+		}
+	}
+}
+
+// addEffort adds to a worker's task in which iteration it is.
+func (r *Run) addEffort(t *Task) {
+	if r.Swarm == nil || r.team == nil {
+		return
+	}
+	if m := r.team.Member(t.Agent); m != nil && m.Effort != nil {
+		t.Iteration, t.Iterations = m.Turns, r.Swarm.Iterations
+	}
+}
+
+// actionWords reads the words of a [swarm.Action]. A program has taken its action by itself, so
+// there are no words for it.
+func actionWords(value []byte) string {
+	var a swarm.Action
+	if json.Unmarshal(value, &a) != nil {
+		return ""
+	}
+	return DescribeAction(&a)
+}
+
+// DescribeAction describes the action of an iteration in one line.
+func DescribeAction(a *swarm.Action) string {
+	switch {
+	case a.Words != "":
+		return a.Words
+	case a.Kind == swarm.ActToolCall && a.Tool == "":
+		return "uses its tools"
+	case a.Kind == swarm.ActSendMessage:
+		return "shares and writes, without a tool"
+	}
+	return strings.ReplaceAll(string(a.Kind), "_", " ")
+}
+
+// DescribeOutcome says how an agent of a swarm ended: one word, and why unless it is done.
+func DescribeOutcome(o swarm.Outcome, reason string) string {
+	word := strings.ReplaceAll(string(o), "_", " ")
+	if o == swarm.OutcomeDone || o == "" {
+		return word
+	}
+	return word + excerpt.Reason(reason)
+}
+
+// Iterations returns how many iterations the workers of a swarm have had.
+func (p *Picture) Iterations() (n int) {
+	for _, t := range p.Tasks {
+		if t.Subtask != nil {
+			n += t.Iteration
+		}
+	}
+	return n
+}
