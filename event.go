@@ -294,6 +294,8 @@ type RunStart struct {
 	Parent  *TurnRef  `json:"parent,omitempty"` // the turn in which an agent began it; nil = a person began it
 	Origin  *Origin   `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
+	// Workspace is the folder of a swarm's agents that name no root; "" = they have none.
+	Workspace string `json:"workspace,omitempty"`
 }
 
 // A TurnRef names a turn of a run.

@@ -340,6 +340,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/providerkind", "whose key a kind of provider gets by itself"},
 		{"swarm/internal/secret", "references to keys in a plan"},
 		{"swarm/internal/tool", "preflight checks of tools"},
+		{"swarm/internal/toolrule", "the file tools of a swarm's agents"},
 		{"swarm/internal/view", "the picture of a run"},
 		{"swarm/internal/statedir", "finds runs"},
 		{"swarm/internal/run", "starts, resumes and steers runs"},

@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,6 +201,16 @@ type Swarm struct {
 	Subtasks   []Subtask     `json:"subtasks"`        // the parts of the query that this plan adds
 	Worker     Agent         `json:"worker,omitzero"` // what an agent is like whose subtask names no role
 	Roles      []Agent       `json:"roles,omitempty"` // what agents are like whose subtask names one of these
+	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
+	Workspace string `json:"workspace,omitempty"`
+}
+
+// AllAgents returns the agents of a plan, and what those are like that a swarm adds to it.
+func (p *Plan) AllAgents() []Agent {
+	if p.Swarm == nil {
+		return p.Agents
+	}
+	return slices.Concat(p.Agents, []Agent{p.Swarm.Worker}, p.Swarm.Roles)
 }
 
 // A Subtask is a part of a swarm's query. One agent works on it.

@@ -195,6 +195,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		fmt.Fprintf(a.stdout, ", a retry of %s", p.From)
 	}
 	fmt.Fprintln(a.stdout)
+	if p.Workspace != "" {
+		fmt.Fprintf(a.stdout, "files of its agents in %s\n", term.Escape(p.Workspace))
+	}
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
 	}

@@ -189,6 +189,7 @@ type swarmKeys struct {
 	MaxMessagesPerAgent   integer `key:"max_messages_per_agent" min:"1" max:"1000000" doc:"Messages that one agent may send."`
 	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Characters of a topic's entry that are shown."`
 	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Entries of a topic that are shown."`
+	Workspace             text    `key:"workspace" doc:"The folder of the agents that name no root."`
 }
 
 type toolKeys struct {

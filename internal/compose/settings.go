@@ -54,6 +54,7 @@ type SwarmLimits struct {
 	MaxMessagesPerAgent   int           `json:"max_messages_per_agent"`
 	WorkspaceSnippetChars int           `json:"workspace_snippet_chars"`
 	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
+	Workspace             string        `json:"workspace,omitempty"` // absolute; "" = one in the state folder
 }
 
 // Defaults returns the settings of an empty file.
@@ -97,6 +98,9 @@ func (c *compiler) settings() Settings {
 	count(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
 	count(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
 	set(&s.Swarm.AgentTimeout, f.Swarm.AgentTimeoutSeconds.at, time.Duration(f.Swarm.AgentTimeoutSeconds.value)*time.Second)
+	if w := f.Swarm.Workspace; w.given() {
+		s.Swarm.Workspace = c.folder(w.value)
+	}
 	s.MCP = c.servers()
 	return s
 }
@@ -123,6 +127,9 @@ func (c *compiler) checkSettings() {
 	)
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkServers()
+	if w := f.Swarm.Workspace; w.given() {
+		c.checkFolder("workspace", w, "it then is a folder of the run's own")
+	}
 	if a := f.DefaultAgent; a.given() {
 		if _, ok := c.agents[a.value]; !ok {
 			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).

@@ -22,7 +22,7 @@ func (c *compiler) checkTools(a *agent) {
 	}
 	k := a.keys
 	if k.Root.given() {
-		c.checkRoot(k.Root)
+		c.checkFolder("root", k.Root, "it then is the folder in which swarm was started")
 	}
 	switch providerkind.Of(a.spec.Kind).ToolNames {
 	case providerkind.OurNames:
@@ -60,18 +60,18 @@ func (c *compiler) checkProgramTool(a *agent, entry text) {
 	}
 }
 
-// checkRoot checks the folder that tools may touch.
-func (c *compiler) checkRoot(root text) {
+// checkFolder checks the folder that tools may touch. without says which it is if the key is left
+// out.
+func (c *compiler) checkFolder(key string, root text, without string) {
 	folder := c.folder(root.value)
 	outside, err := filepath.Rel(c.o.Dir, folder)
 	switch {
 	case strings.TrimSpace(root.value) == "":
-		c.fail(root.node, "root is empty").
-			WithHint("write a folder, or leave it out: it then is the folder in which swarm was started")
+		c.fail(root.node, "%s is empty", key).WithHint("write a folder, or leave it out: %s", without)
 	case folder == string(filepath.Separator):
-		c.fail(root.node, "root is the whole machine").WithHint("write the folder of its work: root: .")
+		c.fail(root.node, "%s is the whole machine", key).WithHint("write the folder of its work: %s: .", key)
 	case err != nil || !filepath.IsLocal(outside):
-		c.warn(root.node, "root is %s, outside of the folder in which swarm was started", folder).
+		c.warn(root.node, "%s is %s, outside of the folder in which swarm was started", key, folder).
 			WithHint("write a folder in it, if that is not on purpose")
 	}
 }

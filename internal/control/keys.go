@@ -80,7 +80,7 @@ func sortedEnv(env map[string]string) (all []setVariable) {
 func envOf(p *swarm.Plan, s *swarm.ProviderSpec) []setVariable {
 	all := sortedEnv(s.Env)
 	uses := map[string]bool{}
-	for _, a := range p.Agents {
+	for _, a := range p.AllAgents() {
 		if a.Provider == s.Name {
 			uses[a.Name] = true
 			all = append(all, sortedEnv(a.Env)...)
@@ -169,7 +169,7 @@ func commandKeys(p *swarm.Plan) (uses []keyUse) {
 	for _, s := range p.Providers {
 		kinds[s.Name] = providerkind.Of(s.Kind)
 	}
-	for _, a := range p.Agents {
+	for _, a := range p.AllAgents() {
 		if kind := kinds[a.Provider]; kind == nil || kind.ToolNames != providerkind.OurNames {
 			continue
 		}

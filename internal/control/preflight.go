@@ -18,7 +18,7 @@ import (
 // preflight checks before a run starts whether the agents of a plan can be reached and can work as
 // the plan asks. waiting reports the checks that take long.
 func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
-	for _, a := range b.Plan.Agents {
+	for _, a := range b.Plan.AllAgents() {
 		if a.Root == "" {
 			continue
 		}
@@ -28,6 +28,11 @@ func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 		}
 		if err := tool.CheckRoot(a.Root, name); err != nil {
 			return blamed(b.Places.Roots[name], err)
+		}
+	}
+	if s := b.Plan.Swarm; s != nil && s.Workspace != "" {
+		if err := tool.CheckRoot(s.Workspace, swarm.Supervisor); err != nil {
+			return blamed(b.Places.Workspace, err)
 		}
 	}
 	for _, s := range b.Plan.Servers {

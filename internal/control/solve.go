@@ -9,8 +9,10 @@ import (
 	"swarm"
 	"swarm/internal/compose"
 	"swarm/internal/growth"
+	"swarm/internal/providerkind"
 	"swarm/internal/run"
 	"swarm/internal/subtask"
+	"swarm/internal/toolrule"
 )
 
 const (
@@ -41,13 +43,17 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	query := run.Redactor(plan)([]byte(r.Query))
 	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, defaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
 		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Worker: plan.Agents[0]}
-	rules.Worker.Role, rules.Worker.RoleName = "", ""
+	rules.Worker.Role, rules.Worker.RoleName, rules.Workspace = "", "", limits.Workspace
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents
 	}
 	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env}
 	for i := range plan.Providers {
 		spec := &plan.Providers[i]
+		rules.Worker = withFileTools(rules.Worker, spec)
+		for k := range rules.Roles {
+			rules.Roles[k] = withFileTools(rules.Roles[k], spec)
+		}
 		rules.Worker = inTier(rules.Worker, spec, "medium")
 		supervisor = inTier(supervisor, spec, "large")
 	}
@@ -64,6 +70,15 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		err = begin.divide(r.Subtasks)
 	}
 	return begin, err
+}
+
+// withFileTools gives a model that lists no tools those for the files of the swarm's workspace. One
+// that lists them and names no root has them there, too.
+func withFileTools(a swarm.Agent, spec *swarm.ProviderSpec) swarm.Agent {
+	if a.Provider == spec.Name && a.Tools == nil && providerkind.Of(spec.Kind).Tools == providerkind.InProcess {
+		a.Tools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
+	}
+	return a
 }
 
 // inTier has an agent use the model of a tier, if its provider has one and nothing else says which.
@@ -93,9 +108,17 @@ func (b *Begin) divide(file string) error {
 			WithHint("raise swarm.max_agents in the compose file, or divide the query into at most %d", most)
 	}
 	b.id = swarm.NewRunID(time.Now().UTC())
+	names := b.id
+	rec, err := b.Recording()
+	switch {
+	case err != nil:
+		return err
+	case rec != nil:
+		names = rec.Header.Run // a replay has the recorded agents
+	}
 	team := growth.NewTeam()
 	team.Add(p)
-	divided := team.Workers(b.id, all)
+	divided := team.Workers(names, all)
 	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
 	return nil
 }

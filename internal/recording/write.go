@@ -131,7 +131,7 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		return e, false, nil
 	case swarm.RunStarted:
 		start, err := swarm.Body[swarm.RunStart](&e)
-		start.Dir, start.File, start.Args, start.Parent = "", "", nil, nil
+		start.Dir, start.File, start.Args, start.Parent, start.Workspace = "", "", nil, nil, ""
 		e.Data = swarm.Encode(start)
 		return e, true, err
 	case swarm.PlanAdded:
@@ -141,6 +141,12 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		}
 		for i := range p.Agents {
 			p.Agents[i].Root = ""
+		}
+		if s := p.Swarm; s != nil {
+			s.Worker.Root, s.Workspace = "", ""
+			for i := range s.Roles {
+				s.Roles[i].Root = ""
+			}
 		}
 		e.Data = swarm.Encode(p)
 		return e, true, err

@@ -75,6 +75,9 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	if start.ID == "" {
 		start.ID = swarm.NewRunID(start.Time)
 	}
+	if p.Swarm != nil && !start.Replay {
+		start.Workspace = cmp.Or(p.Swarm.Workspace, h.WorkPath(start.ID))
+	}
 	if err := h.MakeRuns(); err != nil {
 		return nil, err
 	}
@@ -358,6 +361,11 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
+		if d.runner.Workspace = d.start.Workspace; d.start.Workspace == d.home.WorkPath(d.ID) {
+			if err := d.home.MakeWork(d.ID); err != nil {
+				return err
+			}
+		}
 		d.obeyed = snapshot.NewContents(d.start.Dir, d.guard.Paths)
 		d.runner.Obeyed = d.watchObeyed
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}

@@ -24,7 +24,7 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 			environ = append(environ, name+"="+value)
 		}
 	}
-	for _, a := range p.Agents {
+	for _, a := range p.AllAgents() {
 		addAll(a.Env)
 	}
 	for _, t := range p.Tasks {
@@ -59,7 +59,7 @@ func redactPlan(p *swarm.Plan, texts [][]byte, redact func([]byte) []byte) (*swa
 			files[t.Expect.Schema] = t.Expect.SchemaFile
 		}
 	}
-	for _, a := range p.Agents {
+	for _, a := range p.AllAgents() {
 		templates[a.Role] = true
 	}
 	for _, s := range p.Providers {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
@@ -137,10 +138,10 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
 		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")
 	})
-	root := a.Root
-	if root == "" {
-		root = d.start.Dir
+	root, hidden := cmp.Or(a.Root, d.runner.Workspace, d.start.Dir), []string{d.home.Dir()}
+	if root == d.home.WorkPath(d.ID) {
+		hidden = nil // it lies in our state, and no path or link leads out of it
 	}
-	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
+	return tool.Open(tool.Options{Root: root, Hidden: hidden, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
 		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
 }

@@ -8,6 +8,7 @@
 //	live/                   marks of the processes that drive runs, locked while they do
 //	trees/<run>/            git objects of the work tree before and after the run
 //	desks/<run>/            the desks of agents that use the file protocol
+//	work/<run>/             the files of a swarm's agents
 //	artifacts/              bytes that envelopes refer to
 //	prompts/                prompts for all projects
 //	token                   the key of our own server
@@ -163,6 +164,12 @@ func (h *Home) TreePath(run swarm.RunID) string { return h.in("trees", string(ru
 
 // DeskPath is the folder of a run's desks.
 func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
+
+// MakeWork makes the folder for the files of a swarm's agents.
+func (h *Home) MakeWork(run swarm.RunID) error { return makeDir(h.WorkPath(run)) }
+
+// WorkPath is the folder for the files of a swarm's agents.
+func (h *Home) WorkPath(run swarm.RunID) string { return h.in("work", string(run)) }
 
 // ArtifactPath is the folder of artifacts.
 func (h *Home) ArtifactPath() string { return h.in("artifacts") }

@@ -48,8 +48,12 @@ func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 }
 
-// checkTask checks a task's name, which may be that of a copy: code.2.
+// checkTask checks a task's name, which may be that of a copy: code.2. No file can name the
+// supervisor of a swarm, but a swarm has one.
 func checkTask(task string) error {
+	if task == swarm.Supervisor {
+		return nil
+	}
 	base, copied, found := strings.Cut(task, ".")
 	if n, err := strconv.Atoi(copied); found && (err != nil || n < 1 || strconv.Itoa(n) != copied) {
 		base = task

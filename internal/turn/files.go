@@ -110,6 +110,9 @@ func (r *Runner) folder(w *work) string {
 	if w.agent.Root != "" {
 		return w.agent.Root
 	}
+	if w.kind().Tools == providerkind.InProcess && r.Workspace != "" {
+		return r.Workspace
+	}
 	return r.workdir(w)
 }
 
@@ -134,7 +137,7 @@ func within(folder, path string) bool {
 // the same time. Calling leave unregisters it.
 func (r *Runner) registerWriter(w *work) (leave func()) {
 	how := w.writing()
-	if r.Snapshots == nil || how == writesNothing {
+	if r.Snapshots == nil || w.asksPlainly() || how == writesNothing {
 		return func() {}
 	}
 	s := &fileWriter{turn: w.turn, agent: w.c.Agent, dirs: r.folders(w), watched: how == writesSeen, free: w.writesByItself()}

@@ -335,7 +335,9 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 		ctx, stop = context.WithTimeoutCause(ctx, c.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", c.Timeout))
 		defer stop()
 	}
+	ended := r.watchObeyed(w)
 	text, err := r.take(ctx, w, asked)
+	ended()
 	if stop := stopCause(ctx, err); stop != nil && swarm.KindOf(stop) != swarm.TimedOut {
 		return flow.Result{}, stop
 	}

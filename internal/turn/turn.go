@@ -39,6 +39,7 @@ type Runner struct {
 	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program reaches the tools of AgentAPI; nil = nowhere
 	Trace       func(turn swarm.TurnID) string                           // the trace parent for a turn's programs; nil = no tracing
 	Obeyed      func(turn swarm.TurnID, agent string) (ended func())     // notes changes of files that swarm obeys; nil = not at all
+	Workspace   string                                                   // the folder of a swarm's agents that name no root; "" = none
 	Snapshots   Snapshotter                                              // finds what turns change; nil = changes are not recorded
 
 	// mu guards all fields below except control, which has a mutex of its own.
@@ -152,7 +153,7 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 
 // watchObeyed watches the files that swarm obeys while a turn runs that may change files.
 func (r *Runner) watchObeyed(w *work) (ended func()) {
-	if r.Obeyed == nil || w.writing() == writesNothing {
+	if r.Obeyed == nil || w.asksPlainly() || w.writing() == writesNothing {
 		return func() {}
 	}
 	return r.Obeyed(w.turn, w.c.Agent)

@@ -69,10 +69,11 @@ type Head struct {
 	Version   string           `json:"version,omitempty"` // of the program that started it
 	Loops     string           `json:"loops,omitempty"`
 	Replay    bool             `json:"replay,omitempty"`
-	From      swarm.RunID      `json:"from,omitempty"`  // the run that this one retries
-	Origin    *swarm.Origin    `json:"asked,omitempty"` // the message of another program that began it
-	Status    swarm.Status     `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
-	Exit      int              `json:"exit"`            // the exit code of `swarm up`; valid when the run has ended
+	From      swarm.RunID      `json:"from,omitempty"`      // the run that this one retries
+	Origin    *swarm.Origin    `json:"asked,omitempty"`     // the message of another program that began it
+	Workspace string           `json:"workspace,omitempty"` // of a swarm: the folder of its agents' files
+	Status    swarm.Status     `json:"status"`              // running, pausing, paused, completed, failed, cancelled or interrupted
+	Exit      int              `json:"exit"`                // the exit code of `swarm up`; valid when the run has ended
 	Reason    string           `json:"reason,omitempty"`
 	Report    string           `json:"report,omitempty"` // of a team: its lead's report
 	Answer    swarm.TurnID     `json:"answer,omitempty"` // of a swarm: the turn that holds the answer
