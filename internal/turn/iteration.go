@@ -31,6 +31,7 @@ type iterationStep struct {
 	turn   swarm.TurnID
 	number int
 	action string
+	words  string // the action with its parameters, for the evidence of the answer
 	result string
 	stored swarm.Hash // the result, until a prompt needs it
 }
@@ -44,7 +45,7 @@ func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
 	_, number, _ := plan.SplitTurn(e.Turn)
 	s := iterationStep{turn: e.Turn, number: number, action: "no action", result: end.Reason}
 	if a := end.Action; a != nil {
-		s.action, s.result = actionName(a), ""
+		s.action, s.result, s.words = actionName(a), "", cmp.Or(a.Words, actionName(a))
 		if a.Taken {
 			s.stored = end.Output
 		}
@@ -97,7 +98,7 @@ func (r *Runner) history(agent string) ([]prompt.Step, error) {
 			s.result = prompt.HeadChars(string(text), prompt.RecentChars)
 		}
 		s.stored = ""
-		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Result: s.result, Turn: s.turn}
+		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, Turn: s.turn}
 	}
 	return steps, nil
 }
@@ -171,16 +172,16 @@ func teammates(state *agentapi.SwarmState) (all []prompt.Teammate) {
 	return all
 }
 
-// results returns what the agents of a swarm have found. The response of one that said done is its
-// result. Of the others the last iterations are.
+// results returns what the agents of a swarm have found, and the steps that it comes from. The
+// response of one that said done is its result. Of the others the last iterations are.
 func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err error) {
 	for _, a := range state.Agents {
-		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Text: r.fold.reports[a.Name]}
+		steps, err := r.history(a.Name)
+		if err != nil {
+			return nil, err
+		}
+		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Text: r.fold.reports[a.Name], Steps: steps}
 		if res.Text == "" {
-			steps, err := r.history(a.Name)
-			if err != nil {
-				return nil, err
-			}
 			var last []string
 			for _, s := range steps[max(0, len(steps)-prompt.RecentSteps):] {
 				last = append(last, s.Action+" → "+s.Result)
