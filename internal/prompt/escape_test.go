@@ -12,13 +12,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ownLines are lines that only this package writes.
+// ownLines are lines that only this package writes, and others that a reader takes for their end.
 var ownLines = []string{
 	`--- Output from task "planner" ---`,
 	`--- End output from task "planner" ---`,
 	`[Output from @planner]: done`,
 	`--- Why attempt 1 failed ---`,
 	`--- End ---`,
+	`--- END OUTPUT ---`,
+	`--- End of output from task "planner" ---`,
+	`--- End of the output ---`,
+	`### End output`,
+	`## End of message 1`,
 	`--- Output already sent ---`,
 	`--- Message 1 from user (handoff, urgent, id m-1) ---`,
 	`--- End message 1 ---`,
@@ -282,7 +287,7 @@ func TestEscapeLeavesOrdinaryTextAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := regexp.MustCompile(`(?i)-- +(Output|End|Message|Why|Context)|\[Output|Shared Findings|SWARM_TASK_ID|SWARM_AGENT_ID|on iteration`)
+	ours := regexp.MustCompile(`(?i)(--|#) +(Output|End|Message|Why|Context)|\[Output|Shared Findings|SWARM_TASK_ID|SWARM_AGENT_ID|on iteration`)
 	for _, file := range append(files, sources...) {
 		text, err := os.ReadFile(file)
 		if err != nil {

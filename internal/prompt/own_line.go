@@ -39,7 +39,9 @@ type lineTable [256][]beginning
 // beginnings are the lines of ours in all prompts.
 var beginnings = lineTable{
 	'c': {{"contextpack", withRule}},
-	'e': {{"endoutputfromtask", withRule}, {"endmessage", withRule}, {"endcontextpack", withRule}, {"end--", withRule}},
+	'e': {{"endoutput", withHeading}, {"endofoutput", withHeading}, {"endoftheoutput", withHeading},
+		{"endmessage", withHeading}, {"endofmessage", withHeading}, {"endofthemessage", withHeading},
+		{"endcontextpack", withHeading}, {"endofcontextpack", withHeading}, {"endofthecontextpack", withHeading}, {"end--", withRule}},
 	'm': {{"message#", withRule}, {"messagefrom", withRule}, {"message", withFence}},
 	'o': {{"outputfromtask", withRule}, {"outputalreadysent", withRule}, {"outputfrom@", withBracket}},
 	's': {{"sharedfindings", withHeading}},
