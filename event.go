@@ -296,6 +296,9 @@ type RunStart struct {
 	Time    time.Time `json:"time"`
 	// Workspace is the folder of a swarm's agents that name no root; "" = they have none.
 	Workspace string `json:"workspace,omitempty"`
+	// Set and Provider are what the command line changed in the compose file: --set and --provider.
+	Set      []string `json:"set,omitempty"`
+	Provider string   `json:"provider,omitempty"`
 }
 
 // A TurnRef names a turn of a run.

@@ -32,7 +32,7 @@ type Begin struct {
 // BeginRetry returns a run that retries an ended one.
 func BeginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources}, File: r.Start.File, Dir: r.Start.Dir,
-		Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
+		Args: args, Set: r.Start.Set, Provider: r.Start.Provider, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
 // Ready reports whether the run can begin: a person has confirmed what its file does and its agents
@@ -74,7 +74,8 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 // Start makes the run. When it returns, the run is on disk.
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args, Version: version,
+	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args,
+		Set: b.Set, Provider: b.Provider, Version: version,
 		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
@@ -99,7 +100,7 @@ func Continue(h *statedir.Home, id swarm.RunID, recorded bool, ask Asker) (*run.
 		var p *swarm.Plan
 		if p, err = r.Plan(); err == nil {
 			start := r.Began()
-			err = (&fileUse{plan: p, dir: start.Dir, file: start.File}).confirm(h, ask)
+			err = (&fileUse{plan: p, dir: start.Dir, file: start.File, set: start.Set, provider: start.Provider}).confirm(h, ask)
 		}
 	}
 	if err == nil {

@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context, run swarm.RunID, progress func(part s
 		return swarm.LogCheck{}, err
 	}
 	if !exists(path) {
-		return swarm.LogCheck{}, &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
+		return swarm.LogCheck{}, missing(path)
 	}
 	if progress == nil {
 		progress = func(string, int64, int64) {}

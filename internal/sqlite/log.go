@@ -204,7 +204,7 @@ func inspect(path string) error {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
+		return missing(path)
 	case err != nil:
 		return storage(path, "the log cannot be opened", err)
 	case !st.Mode().IsRegular():
@@ -244,6 +244,14 @@ func noLog(path string, cause error) error {
 		return at(path, cause)
 	}
 	return &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "this is no log of a run"}
+}
+
+// missing says that there is no such run. If the log has a mark, its file was deleted.
+func missing(path string) error {
+	if mark, err := readMark(path); err == nil && mark > 0 {
+		return unrecoverable(path, fmt.Sprintf("its file is gone, and %d events were acknowledged", mark))
+	}
+	return &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
 }
 
 // identify reads the application id and the version of a file.
@@ -321,10 +329,10 @@ func storage(path, msg string, err error) error {
 func at(path string, err error) error {
 	var e *swarm.Error
 	if errors.As(err, &e) {
-		e.File = path
-		if errors.Is(err, swarm.ErrDamaged) {
-			e.Hint = hintDamaged(path)
+		if errors.Is(err, swarm.ErrDamaged) && (e.File != path || e.Hint == "") {
+			e.Hint = hintDamaged(path) // not that of the copy, which was read in the log's place
 		}
+		e.File = path
 	}
 	return err
 }

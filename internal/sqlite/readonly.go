@@ -77,11 +77,11 @@ func sealed(err error) bool {
 func connectCopy(path string) (c *conn, scrap string, err error) {
 	scrap, err = os.MkdirTemp("", "swarm-log-")
 	if err != nil {
-		return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
+		return nil, "", storage(path, "the log can be read neither in its folder nor from a copy", err)
 	}
 	name := filepath.Join(scrap, "copy.db")
 	if err = errors.Join(copyFile(path, name), copyFile(path+"-wal", name+"-wal")); err != nil {
-		err = storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
+		err = storage(path, "the log can be read neither in its folder nor from a copy", err)
 	}
 	if err == nil {
 		err = inspect(name)

@@ -62,7 +62,7 @@ func (s *Store) Recover(ctx context.Context, run swarm.RunID) (done swarm.LogRec
 	}
 	if done.Events == 0 {
 		_ = Remove(path + ".new")
-		return done, unrecoverable(path)
+		return done, unrecoverable(path, nothingLeft)
 	}
 	mark, err := readMark(path)
 	if err != nil {
@@ -73,11 +73,13 @@ func (s *Store) Recover(ctx context.Context, run swarm.RunID) (done swarm.LogRec
 	return done, r.replace()
 }
 
-// unrecoverable says that nothing of a log can be saved.
-func unrecoverable(path string) error {
+const nothingLeft = "not even its first event can be read"
+
+// unrecoverable says that nothing of a log can be saved, and why.
+func unrecoverable(path, what string) error {
 	run := strings.TrimSuffix(filepath.Base(path), ".db")
 	return &swarm.Error{Kind: swarm.Storage, File: path,
-		Err:  fmt.Errorf("%w: not even its first event can be read", swarm.ErrDamaged),
+		Err:  fmt.Errorf("%w: %w", swarm.ErrDamaged, damage{what: what}),
 		Hint: "copy the files " + run + ".* of a backup; nothing was changed, and `swarm prune --damaged` deletes what is left"}
 }
 
@@ -137,7 +139,7 @@ func (r *recovery) openSources() error {
 		}
 	}
 	if len(r.sources) == 0 {
-		return unrecoverable(r.path)
+		return unrecoverable(r.path, nothingLeft)
 	}
 	slices.SortStableFunc(r.sources, func(a, b *conn) int { return int(b.intact() - a.intact()) })
 	return nil

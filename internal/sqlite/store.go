@@ -70,6 +70,9 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 				return
 			}
 			sum, saved := s.summary(id)
+			if path, err := s.path(id); err == nil && !exists(path) {
+				sum.Problem, sum.Damaged = missing(path).Error(), true
+			}
 			if !yield(swarm.RunEntry{RunSummary: sum, Saved: saved}, nil) {
 				return
 			}
@@ -80,7 +83,8 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 // ids returns the ids that match a query, newest first.
 func (s *Store) ids(q swarm.RunQuery) ([]swarm.RunID, error) {
 	if q.ID != "" {
-		if path, err := s.path(q.ID); err != nil || !exists(path) {
+		path, err := s.path(q.ID)
+		if err != nil || !exists(path) && swarm.KindOf(missing(path)) == swarm.NotFound {
 			return nil, nil // No run has an id that is not valid.
 		}
 		return []swarm.RunID{q.ID}, nil
@@ -100,6 +104,9 @@ func (s *Store) ids(q swarm.RunQuery) ([]swarm.RunID, error) {
 	var ids []swarm.RunID
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".db")
+		if base, locked := strings.CutSuffix(name, ".db.lock"); locked && !exists(s.dir+"/"+base+".db") { // left by a run whose file was deleted
+			id, ok = base, swarm.KindOf(missing(s.dir+"/"+base+".db")) != swarm.NotFound
+		}
 		if ok && strings.HasPrefix(id, q.Prefix) && (q.Before == "" || id < string(q.Before)) && swarm.IsRunID(id) {
 			ids = append(ids, swarm.RunID(id))
 		}
@@ -124,8 +131,9 @@ func (s *Store) path(run swarm.RunID) (string, error) {
 }
 
 // Remove deletes a run's files. It holds the owner's lock until all of them are gone, so that no
-// process resumes the run meanwhile. The lock's own file goes last. The log goes first: after a
-// crash the rest are leftovers, and half a run is never mistaken for a whole one.
+// process resumes the run meanwhile. The lock's own file goes last. The mark goes first: without it
+// nobody misses the log. Then the log goes: after a crash the rest are leftovers, and half a run is
+// never mistaken for a whole one.
 func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions) (done swarm.Removed, err error) {
 	path, err := s.path(run)
 	if err != nil {
@@ -154,7 +162,7 @@ func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions
 		return done, storage(s.dir, "the run cannot be removed", err)
 	}
 	defer root.Close()
-	names := []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl", ".db.owner"}
+	names := []string{".db.lock", ".db", ".db-wal", ".db-shm", ".jsonl", ".db.owner"}
 	for i, end := range names {
 		names[i] = string(run) + end
 	}

@@ -267,6 +267,32 @@ func TestListTellsWhatIsTrueNow(t *testing.T) {
 	}
 }
 
+// A run whose process was killed is not running, though its damaged log does not say so. A log
+// whose file was deleted is damaged too.
+func TestListOfDamagedRuns(t *testing.T) {
+	h := newHome(t)
+	for id, status := range map[swarm.RunID]swarm.Status{"1-cut": swarm.Running, "2-gone": swarm.Running, "3-over": swarm.Completed} {
+		run(t, h, swarm.RunSummary{ID: id, Dir: "/d", Status: status})
+		log, err := h.Store.Open(t.Context(), id, swarm.ReadWrite)
+		must(t, err)
+		_, err = log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.Tick}}})
+		must(t, err)
+		must(t, log.Close())
+	}
+	must(t, os.WriteFile(logPath(h, "1-cut"), nil, 0o600))
+	must(t, os.Remove(logPath(h, "2-gone")))
+	must(t, os.Remove(logPath(h, "3-over")))
+	all, err := h.List("/d", false)
+	must(t, err)
+	var got []string
+	for _, s := range all {
+		got = append(got, fmt.Sprint(s.ID, " ", s.Status, " ", s.Damaged))
+	}
+	if want := []string{"3-over completed true", "2-gone interrupted true", "1-cut interrupted true"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q, not %q", got, want)
+	}
+}
+
 func TestADeadOwnerDoesNotDrive(t *testing.T) {
 	h := newHome(t)
 	run(t, h, swarm.RunSummary{ID: "r", Status: swarm.Running})

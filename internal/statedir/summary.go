@@ -59,7 +59,7 @@ func (h *Home) present(entry swarm.RunEntry) (swarm.RunSummary, error) {
 // running, but that no process drives, was interrupted, or it ended and crashed before saving that.
 func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool, err error) {
 	s = entry.RunSummary
-	if entry.Saved && s.Status.Ended() {
+	if entry.Saved && s.Status.Ended() && !s.Damaged {
 		return s, false, nil
 	}
 	log, err := h.Store.Open(context.Background(), s.ID, swarm.ReadOnly)
@@ -71,6 +71,9 @@ func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool, e
 		_, driven, err = log.Owner(context.Background())
 	}
 	if err != nil {
+		if s.Status != "" && !s.Status.Ended() && !h.DrivenBy(s.ID, s.PID) {
+			s.Status = swarm.Interrupted
+		}
 		return withProblem(s, err), driven, err
 	}
 	if entry.Saved && driven == (s.Status != swarm.Interrupted) {
