@@ -397,6 +397,8 @@ type TurnStart struct {
 	// reservations leave no room for it, the turn ends as over_budget and its provider is not
 	// called. It is zero without a budget.
 	Reserves Usage `json:"reserves,omitzero"`
+	// Want is what a turn of a swarm is for: subtasks, action or answer.
+	Want string `json:"want,omitempty"`
 	// Snapshots are the folders before the turn, so that its changes are known at its end, however
 	// often a crash makes it start again.
 	Snapshots []FolderSnapshot `json:"trees,omitempty"`

@@ -452,6 +452,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/station", "the names of a swarm"},
+		{"swarm/internal/plan", "what the answer of a swarm may use"},
 		{"swarm/internal/flow", "the loops that it crashes"},
 		{"swarm/internal/prompt", "prompts for them"},
 		{"swarm/internal/provider", "agents for them"},

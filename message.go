@@ -43,6 +43,7 @@ const (
 	StallOnlyTwo    MessageCode = "stall_only_two"    // how many messages, two agents
 	StallUnsent     MessageCode = "stall_unsent"      // agent, to whom, evidence
 	Undivided       MessageCode = "undivided"         // why the query of a swarm could not be divided
+	Unanswered      MessageCode = "unanswered"        // why no model could make one answer of a swarm's results
 	StallShared     MessageCode = "stall_shared"      // files, phase, turn, agent, who else worked: the author is unknown
 )
 
@@ -53,4 +54,4 @@ const (
 
 // MessageCodes lists all codes.
 var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, BackFailed, BackCancelled, BackEnded,
-	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided}
+	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided, Unanswered}

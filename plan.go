@@ -350,12 +350,19 @@ type Price struct {
 	Output float64 `json:"output,omitempty"`
 }
 
+// Of returns what a usage costs at this price.
+func (p Price) Of(u Usage) float64 {
+	return (p.Input*float64(u.InputTokens) + p.Output*float64(u.OutputTokens)) / 1e6
+}
+
 // A Budget limits a run. Zero means no limit.
 type Budget struct {
 	Tokens int64         `json:"tokens,omitempty"`
 	USD    float64       `json:"usd,omitempty"`
 	Calls  int64         `json:"calls,omitempty"`
 	Wall   time.Duration `json:"wall,omitempty"`
+	// Held is the part of the budget that only the answer of a swarm may use.
+	Held Usage `json:"held,omitzero"`
 }
 
 // LimitsUse reports whether the budget limits what turns use. The loop watches the wall time.

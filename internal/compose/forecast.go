@@ -26,11 +26,12 @@ type Forecast struct {
 	Steps       []ForecastStep `json:"steps"`
 	MaxParallel int            `json:"max_parallel"`
 	Budget      swarm.Budget   `json:"budget,omitzero"`
-	MaxTurns    int            `json:"max_turns"`          // with all iterations and retries
-	MaxInput    int64          `json:"max_input_tokens"`   // of all prompts at their largest; an estimate
-	MaxUSD      float64        `json:"max_usd,omitempty"`  // for those, without the answers, at the providers' or the list prices
-	Reported    []string       `json:"reported,omitempty"` // providers that report the cost of a turn when it ends
-	Unpriced    []string       `json:"unpriced,omitempty"` // providers, or models of theirs, whose turns count as $0
+	MaxTurns    int            `json:"max_turns"`                   // with all iterations and retries
+	MaxInput    int64          `json:"max_input_tokens"`            // of all prompts at their largest; an estimate
+	MaxOutput   int64          `json:"max_output_tokens,omitempty"` // of a swarm: of all answers
+	MaxUSD      float64        `json:"max_usd,omitempty"`           // for those, at the providers' or the list prices; without the answers, if their length is not known
+	Reported    []string       `json:"reported,omitempty"`          // providers that report the cost of a turn when it ends
+	Unpriced    []string       `json:"unpriced,omitempty"`          // providers, or models of theirs, whose turns count as $0
 }
 
 // A ForecastStep is a task of a forecast.
@@ -41,6 +42,7 @@ type ForecastStep struct {
 	Provider   string        `json:"provider"`
 	Model      string        `json:"model,omitempty"`
 	After      []string      `json:"after,omitempty"`
+	Agents     int           `json:"agents,omitempty"` // of a swarm: how many do it at most
 	Iterations int           `json:"iterations"`
 	Retries    int           `json:"retries,omitempty"`
 	Timeout    time.Duration `json:"timeout_ns,omitempty"`
@@ -99,11 +101,7 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 				}
 			}
 			turns := step.Iterations * (1 + t.Retries)
-			tokens := swarm.EstimateTokens(step.MaxPrompt)
-			f.MaxTurns += turns
-			f.MaxInput += int64(turns) * tokens
-			f.MaxUSD += float64(turns) * f.price(specs[ag.Provider], model, tokens)
-			f.Steps = append(f.Steps, step)
+			f.add(specs[ag.Provider], model, step, turns, 0)
 			s.Ended(i, swarm.Completed)
 		}
 		if len(running) == 0 {
@@ -113,9 +111,21 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 	return f, nil
 }
 
-// price returns the cost of so many tokens of a prompt. A provider whose cost is unknown in advance
+// add adds a step that has so many turns. An answer has at most so many tokens; 0 = nobody knows.
+func (f *Forecast) add(spec *swarm.ProviderSpec, model string, step ForecastStep, turns int, answer int64) {
+	need := providerkind.Bound(spec, model, step.MaxPrompt, answer)
+	f.MaxTurns += turns
+	f.MaxInput += int64(turns) * need.InputTokens
+	f.MaxOutput += int64(turns) * need.OutputTokens
+	if f.isPriced(spec, model) {
+		f.MaxUSD += float64(turns) * need.USD
+	}
+	f.Steps = append(f.Steps, step)
+}
+
+// isPriced says whether the cost of a model's turns is known in advance. If it is not, the provider
 // is noted.
-func (f *Forecast) price(spec *swarm.ProviderSpec, model string, tokens int64) float64 {
+func (f *Forecast) isPriced(spec *swarm.ProviderSpec, model string) bool {
 	note := func(list *[]string, name string) {
 		if !slices.Contains(*list, name) {
 			*list = append(*list, name)
@@ -124,15 +134,15 @@ func (f *Forecast) price(spec *swarm.ProviderSpec, model string, tokens int64) f
 	kind := providerkind.Of(spec.Kind)
 	switch known := kind.KnowsCost(spec); {
 	case spec.Price != (swarm.Price{}):
-		return spec.Price.Input * float64(tokens) / 1e6
+		return true
 	case known && kind.ReportsCost:
 		note(&f.Reported, spec.Name)
 	case known && providerkind.HasPrice(model):
-		return providerkind.Cost(model, providerkind.Tokens{In: tokens})
+		return true
 	case known:
 		note(&f.Unpriced, spec.Name+" "+model)
 	default:
 		note(&f.Unpriced, spec.Name)
 	}
-	return 0
+	return false
 }

@@ -67,9 +67,14 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	}
 	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Replay: r.Replay}
 	if r.Subtasks != "" {
-		err = begin.divide(r.Subtasks)
+		if err := begin.divide(r.Subtasks); err != nil {
+			return nil, err
+		}
 	}
-	return begin, err
+	if begin.Forecast, err = b.HoldAnswer(string(query)); err != nil {
+		return nil, err
+	}
+	return begin, nil
 }
 
 // withFileTools gives a model that lists no tools those for the files of the swarm's workspace. One

@@ -126,7 +126,7 @@ func compare(t *testing.T, h *engine.Adapters, c flow.Call) (compared int) {
 		}
 		given := map[string]bool{}
 		for _, m := range loop.Members {
-			if f := follower.Member(m.Name); m.InTurn() && (f == nil || f.Turn != m.Turn || m.Effort != nil && m.Effort.Next != nil) {
+			if f := follower.Member(m.Name); m.InTurn() && (f == nil || f.Turn != m.Turn || f.State == plan.MemberCut || m.Effort != nil && m.Effort.Next != nil) {
 				given[m.Name] = true
 			}
 		}

@@ -28,8 +28,9 @@ type runState struct {
 	told    map[string]bool // paused agents for which the notice that the run waits for them was given
 	agents  bool            // facts about an agent name it as their task, too
 
-	wallEnd   time.Time // end of the run's wall time; zero = no limit
-	wallStops time.Time // since when the wall time stands still: a person has paused the run, not the run itself
+	wallEnd   time.Time     // end of the run's wall time, without the time for the answer; zero = no limit
+	answering time.Duration // the time that is held back for the answer of a swarm
+	wallStops time.Time     // since when the wall time stands still: a person has paused the run, not the run itself
 }
 
 // A machine is the model that a loop drives: the schedule of a pipeline, or a team.
@@ -86,9 +87,16 @@ func (r *runState) plan(id, ref string) (p *swarm.Plan, refused, err error) {
 func (r *runState) begin(p *swarm.Plan) {
 	r.now = r.fx.Now()
 	if p.Budget.Wall > 0 {
-		r.wallEnd = r.now.Add(p.Budget.Wall)
+		if p.Swarm != nil {
+			r.answering = min(p.Budget.Wall/4, maxAnswering)
+		}
+		r.wallEnd = r.now.Add(p.Budget.Wall - r.answering)
 	}
 }
+
+// maxAnswering is the most time that is held back for an answer. A slow model needs about a minute
+// for one.
+const maxAnswering = 2 * time.Minute
 
 // refuse ends a run whose first plan cannot be used.
 func (r *runState) refuse(why error) (Result, error) {
@@ -242,7 +250,31 @@ func (r *runState) checkWall() error {
 	if r.stop != "" || !r.wallStops.IsZero() || r.wallEnd.IsZero() || r.fx.Now().Before(r.wallEnd) {
 		return nil
 	}
+	if r.answering > 0 {
+		return r.outOfBudget("the run's wall time is over, except for what is held back for the answer")
+	}
 	return r.outOfBudget("the run's wall time is over")
+}
+
+// timeLeft is how long a turn may take that begins now: as long as its agent may, and until the wall
+// time is over. 0 = as long as it likes.
+func (r *runState) timeLeft(agents time.Duration, answers bool) time.Duration {
+	if r.answering == 0 {
+		return agents
+	}
+	left := r.wallEnd.Sub(r.fx.Now())
+	if answers {
+		left += r.answering
+	}
+	if agents > 0 {
+		left = min(left, agents)
+	}
+	return max(left, time.Millisecond)
+}
+
+// timeUp says whether the time for the answer of a swarm is over, too.
+func (r *runState) timeUp() bool {
+	return r.answering > 0 && !r.fx.Now().Before(r.wallEnd.Add(r.answering))
 }
 
 // outOfBudget ends the run because its budget is spent.

@@ -14,7 +14,7 @@ import (
 func (t *team) takeAction(s plan.TeamStep) error {
 	m := t.Member(s.Agent)
 	return t.fx.Go(Call{ID: swarm.ActionID(s.Turn, s.Try), Kind: KindAction, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: s.Try, Ref: string(s.Turn), Plan: m.Ref,
-		Since: t.seen, Timeout: t.TimeLeft(m)})
+		Since: t.seen, Timeout: t.timeLeft(t.TimeLeft(m), false)})
 }
 
 // actionEnded counts what an action cost. The team has decided what it means for its agent.
@@ -60,11 +60,14 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 }
 
 // supervised decides what the end of the supervisor's turn means. If it cannot divide the query, one
-// worker gets the whole of it. Without the supervisor there is no answer, so the run fails with it.
+// worker gets the whole of it. If it cannot make one answer, the results are listed as they are, so
+// that no work is lost. Otherwise the run fails with it.
 func (t *team) supervised(m *plan.Member, r Result) error {
 	v, after, err := t.judge(r, m.Tries, t.retries())
 	switch {
 	case err != nil:
+	case m.Want == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):
+		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.Unanswered), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.Unanswered, r.Reason)}})
 	case v == triesAgain:
 		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
 	case v == hasFailed && m.Want == plan.WantSubtasks && r.Kind == swarm.Unexpected:

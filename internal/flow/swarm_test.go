@@ -18,6 +18,7 @@ type hive struct {
 	world
 	divided swarm.Plan // what a division adds
 	acts    map[string]string
+	budget  swarm.Budget
 	refused map[string]bool // requests for help, by id
 	same    map[string]bool // agents whose turns all have the same output
 }
@@ -90,6 +91,14 @@ func (h *hive) Go(c flow.Call) error {
 		h.control(h.after[c.ID])
 		return nil
 	}
+	if c.Want == plan.WantResults {
+		h.told = append(h.told, "list "+c.ID)
+		h.signal(ended(swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}))
+		return nil
+	}
+	if h.ends[c.ID] == "slow" { // it takes all the time that it has
+		h.ends[c.ID], h.jump = string(swarm.TimedOut), c.Timeout
+	}
 	before := len(h.pending)
 	if err := h.world.Go(c); err != nil || c.Agent == swarm.Supervisor {
 		return err
@@ -156,15 +165,15 @@ func TestSwarm(t *testing.T) {
 		{"one agent's result is the answer", "a", nil, hive{acts: map[string]string{"a/1/1": "done"}},
 			begin + "go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"three actions without a tool", "a", nil, hive{acts: map[string]string{"a/1/1": "search ok", "a/2/1": "publish", "a/3/1": "send", "a/4/1": "words"}},
-			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; agent_ended a: converged; return a; run_ended completed 0"},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; agent_ended a: converged; return a; list supervisor/2/1; run_ended completed 0"},
 		{"a tool in between is work", "a", few(5), hive{acts: map[string]string{"a/1/1": "publish", "a/2/1": "send", "a/3/1": "search ok", "a/4/1": "publish", "a/5/1": "done"}},
 			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; go action/a/4/1; go a/5/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"three tool calls that fail for good", "a", nil, hive{acts: map[string]string{"a/1/1": "search denied", "a/2/1": "search denied", "a/3/1": "search not_found"}},
 			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; agent_ended a: aborted; return a; run_ended failed 1"},
 		{"one that succeeds in between", "a", few(4), hive{acts: map[string]string{"a/1/1": "search denied", "a/2/1": "search denied", "a/3/1": "search ok", "a/4/1": "search denied"}},
-			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; go action/a/4/1; agent_ended a: forced; return a; run_ended completed 0"},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; go a/4/1; go action/a/4/1; agent_ended a: forced; return a; list supervisor/2/1; run_ended completed 0"},
 		{"the last iteration ends it", "a", few(2), hive{},
-			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; agent_ended a: forced; return a; run_ended completed 0"},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; agent_ended a: forced; return a; list supervisor/2/1; run_ended completed 0"},
 		{"a tool that is busy is tried again, and uses no iteration", "a", few(2), hive{acts: map[string]string{"a/1/1": "search rate_limited,rate_limited,ok", "a/2/1": "done"}},
 			begin + "go a/1/1; go action/a/1/1; task_retrying a after 5s; go action/a/1/1/2; task_retrying a after 10s; go action/a/1/1/3; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"a model that is busy, too", "a", few(1), hive{world: world{ends: map[string]string{"a/1/1": "rate_limited", "a/1/2": "no_result"}}, acts: map[string]string{"a/1/3": "done"}},
@@ -182,7 +191,7 @@ func TestSwarm(t *testing.T) {
 		{"so many work at once", "a b", func(s *swarm.Swarm) { s.Workers = 1 }, hive{acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
 			begin + "go a/1/1; agent_ended a: done; return a; go b/1/1; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
 		{"a coding agent's turn is its action", "a", few(2), hive{acts: map[string]string{"a/1/1": "coded", "a/2/1": "coded"}},
-			begin + "go a/1/1; go a/2/1; agent_ended a: forced; return a; run_ended completed 0"},
+			begin + "go a/1/1; go a/2/1; agent_ended a: forced; return a; list supervisor/2/1; run_ended completed 0"},
 		{"a query that cannot be divided goes to one", "a", nil, hive{world: world{ends: map[string]string{"supervisor/1/1": "unexpected", "supervisor/1/2": "unexpected", "supervisor/1/3": "unexpected"}}, acts: map[string]string{"a/1/1": "done"}},
 			"go supervisor/1/1; task_retrying supervisor after 0s; go supervisor/1/2; task_retrying supervisor after 0s; go supervisor/1/3; notice; divide; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"without a supervisor there is no answer", "a", nil, hive{world: world{ends: map[string]string{"supervisor/1/1": "exited", "supervisor/1/2": "exited", "supervisor/1/3": "exited"}}},
@@ -198,6 +207,14 @@ func TestSwarm(t *testing.T) {
 				"go a/4/1; go action/a/4/1; go a/5/1; go action/a/5/1; go a/6/1; notice; go action/a/6/1; agent_ended a: converged; return a; go supervisor/2/1; run_ended completed 0"},
 		{"the budget is spent: what is there is the answer", "a b", nil, hive{world: world{ends: map[string]string{"a/2/1": "over_budget"}}, acts: map[string]string{"b/1/1": "search ok", "b/2/1": "search ok"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; budget_spent; agent_ended a: spent; return a; go action/b/2/1; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
+		{"the budget has nothing for the answer: the results are", "a b", nil, hive{world: world{ends: map[string]string{"supervisor/2/1": "over_budget"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; budget_spent; notice; list supervisor/2/2; run_ended failed 3"},
+		{"a model that can make no answer loses no results", "a b", nil, hive{world: world{ends: map[string]string{"supervisor/2/1": "exited", "supervisor/2/2": "exited", "supervisor/2/3": "exited"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; task_retrying supervisor after 1s; go supervisor/2/2; task_retrying supervisor after 2s; go supervisor/2/3; notice; list supervisor/2/4; run_ended failed 1"},
+		{"the wall time has room for the answer", "a b", nil, hive{budget: swarm.Budget{Wall: time.Minute}, world: world{ends: map[string]string{"b/1/1": "slow"}}, acts: map[string]string{"a/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; budget_spent; agent_ended a: done; return a; task_retrying b after 5s; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
+		{"and if it is too short, the results are the answer", "a b", nil, hive{budget: swarm.Budget{Wall: time.Minute}, world: world{ends: map[string]string{"supervisor/2/1": "slow"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; notice; budget_spent; list supervisor/2/2; run_ended failed 3"},
 		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},
 			begin + "go a/1/1; go action/a/1/1; go a/2/1; run_pausing; run_unpaused; agent_ended a: done; return a; run_ended completed 0"},
 		{"the run is cancelled", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "cut", "b/1/1": "cut"}, before: map[string]string{"a/1/1": "cancel"}}},
@@ -207,6 +224,7 @@ func TestSwarm(t *testing.T) {
 			h := &c.h
 			h.now = time.Unix(0, 0)
 			h.plan, h.divided = swarmOf(c.workers, c.change)
+			h.plan.Budget = h.budget
 			h.signal(owned)
 			if _, err := flow.Team(h, flow.Call{ID: swarm.RootLoop, Ref: "plan"}); err != nil {
 				t.Fatal(err, strings.Join(h.told, "; "))

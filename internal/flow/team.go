@@ -69,8 +69,12 @@ func (t *team) do(s plan.TeamStep) error {
 	switch s.Kind {
 	case plan.GiveTurn:
 		m := t.Member(s.Agent)
-		return t.fx.Go(Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
-			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.TimeLeft(m), Reissued: true})
+		c := Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
+			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.timeLeft(t.TimeLeft(m), m.Want == plan.WantAnswer), Reissued: true}
+		if m.Want == plan.WantResults { // the notice that says why may not be in the log yet
+			c.Note = swarm.NewMessage(swarm.Unanswered, t.Swarm.Without)
+		}
+		return t.fx.Go(c)
 	case plan.TakeAction:
 		return t.takeAction(s)
 	case plan.Divide:
@@ -243,7 +247,7 @@ func (t *team) finish() (Result, error) {
 	end := swarm.RunEnd{Report: t.Report}
 	if t.Swarm != nil {
 		end.Answer = t.Swarm.Answer
-		if end.Answer != "" && len(failed) > 0 {
+		if end.Answer != "" && len(failed) > 0 && t.Swarm.Without == "" {
 			end.Reason, failed = "answered without "+excerpt.List(failed, 5)+", which failed", nil
 		}
 	}

@@ -21,7 +21,20 @@ const (
 	WantSubtasks Want = "subtasks" // the supervisor divides the query
 	WantAction   Want = "action"   // a worker takes its next action
 	WantAnswer   Want = "answer"   // the supervisor makes one answer of all results
+	WantResults  Want = "results"  // the results are the answer as they are; no model is asked
 )
+
+// MaxTokens is the most tokens that a model may answer with; 0 = any number, or no model is asked.
+// The seed of swarm mode has the first figure.
+func (w Want) MaxTokens() int64 {
+	switch w {
+	case WantAction:
+		return 2048
+	case WantSubtasks, WantAnswer:
+		return 4096
+	}
+	return 0
+}
 
 // Limits of a worker. The seed of swarm mode names them.
 const (
@@ -40,6 +53,7 @@ type SwarmState struct {
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has said how to divide the query, and the plan with the subtasks is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
 	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
+	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 }
 
 // An Effort is the part of a member's state that only a worker of a swarm has.
@@ -101,7 +115,8 @@ func (t *Team) summon() {
 	if t.Swarm == nil {
 		return
 	}
-	workers, working, results, last := 0, 0, 0, swarm.TurnID("")
+	workers, working, results := 0, 0, 0
+	var last *Member
 	for i := range t.Members {
 		m := &t.Members[i]
 		if m.Effort == nil {
@@ -110,7 +125,7 @@ func (t *Team) summon() {
 		workers++
 		m.Want = WantMail
 		if m.End != nil && m.End.Outcome.Good() {
-			results, last = results+1, m.Turn
+			results, last = results+1, m
 		}
 		if m.End == nil {
 			working++
@@ -132,8 +147,10 @@ func (t *Team) summon() {
 	case t.Swarm.Divided && results == 0:
 		m.Want = WantMail
 		t.close(ClosedByLoss)
-	case t.Swarm.Divided && workers == 1: // its result is the answer
-		m.Want, t.Swarm.Answer = WantMail, last
+	case t.Swarm.Divided && workers == 1 && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
+		m.Want, t.Swarm.Answer = WantMail, last.Turn
+	case t.Swarm.Divided && (workers == 1 || t.Swarm.Without != ""):
+		m.Want = WantResults
 	case t.Swarm.Divided:
 		m.Want = WantAnswer
 	default:
@@ -183,7 +200,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		switch m.Want {
 		case WantSubtasks:
 			t.divide(turn)
-		case WantAnswer:
+		case WantAnswer, WantResults:
 			t.Swarm.Answer = turn
 			t.summon()
 		}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"swarm"
@@ -54,6 +56,10 @@ func (t *Team) Apply(f Fact) {
 		}
 		if ok && r.Code == swarm.Undivided && t.Swarm != nil {
 			t.divide("")
+		}
+		if ok && r.Code == swarm.Unanswered && t.Swarm != nil {
+			t.Swarm.Without = cmp.Or(strings.Join(r.Args, " "), "no reason is known")
+			t.summon()
 		}
 	case swarm.RunEnded:
 		t.Owed = nil

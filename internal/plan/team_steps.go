@@ -270,6 +270,8 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 		failed = "; its last attempt failed: " + m.Trouble
 	}
 	switch {
+	case m.Name == Supervisor && t.Swarm != nil && t.Swarm.Without != "":
+		return Ending{swarm.Failed, swarm.TaskEnd{Kind: stop, Reason: t.Swarm.Without}}
 	case m.failed():
 		return Ending{swarm.Failed, swarm.TaskEnd{Kind: m.End.Kind, Reason: cmp.Or(m.Trouble, m.End.Reason)}}
 	case m.End != nil && m.End.Outcome != "":

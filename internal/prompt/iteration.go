@@ -57,6 +57,14 @@ const (
 	lastCalls   = 2       // this many iterations before the last one the agent is warned
 )
 
+// Limits of the supervisor's prompt for the answer, in bytes. Without them no part of a budget could
+// be held back for it.
+const (
+	maxResults  = 40 << 10 // of the results of all agents; each has the same share
+	maxMail     = 8 << 10  // of its inbox: the newest messages
+	maxFailures = 4 << 10  // of the reasons why earlier attempts failed
+)
+
 // The origins of the bytes of an iteration's prompt, beside those of other prompts.
 const (
 	FromSystem  = "system"
@@ -318,19 +326,65 @@ func BuildSynthesis(s *Synthesis) Prompt {
 	b.add(FromSystem, "", "", synthesisText)
 	b.add(FromSeparator, "", "", "\n")
 	b.add(FromTask, "", "", "## Query\n"+sectionData(s.Query)+"\n\n")
+	writeResults(&b, s.Results, maxResults/max(1, len(s.Results)))
+	writeInbox(&b, newest(s.Inbox, maxMail))
+	writeFailures(&b, s.Failures)
+	b.add(FromBudget, "", "", "Answer the query now, from these results.\n")
+	return Prompt{b.text.String(), b.spans}
+}
+
+// writeResults lists the results, each with at most so many bytes.
+func writeResults(b *pageBuilder, results []Result, most int) {
 	b.add(FromHistory, "", "", "## Results\n")
-	for _, r := range s.Results {
+	for _, r := range results {
 		head := fmt.Sprintf("%s [%s], %s", r.Agent, reference(r.Turn), strconv.Quote(r.Task))
 		if r.Outcome != swarm.OutcomeDone {
 			head += " (" + string(r.Outcome) + ": " + r.Reason + ")"
 		}
-		b.add(FromHistory, "", r.Turn, item(head+": "+r.Text+r.evidence()))
+		text := item(head + ": " + r.Text + r.evidence())
+		if over := len(text) - most; over > 0 { // the evidence stays if it can
+			text = item(head + ": " + excerpt.Head(r.Text, max(0, len(r.Text)-over-len("…"))) + r.evidence())
+		}
+		if len(text) > most {
+			text = text[:excerpt.CutAt(text, most-len("…\n"))] + "…\n"
+		}
+		b.add(FromHistory, "", r.Turn, text)
 	}
 	b.add(FromSeparator, "", "", "\n")
-	writeInbox(&b, s.Inbox)
-	writeFailures(&b, s.Failures)
-	b.add(FromBudget, "", "", "Answer the query now, from these results.\n")
-	return Prompt{b.text.String(), b.spans}
+}
+
+// MaxIteration is the most bytes that the prompt of an iteration has, of text with one byte for a
+// character.
+const MaxIteration int64 = maxChars
+
+// MaxSynthesis is the most bytes that the prompt for the answer to a query can have.
+func MaxSynthesis(query string) int64 {
+	return int64(len(BuildSynthesis(&Synthesis{Query: query}).Text)) + maxResults + maxMail + maxFailures
+}
+
+// ListResults is the answer to a query if no model makes one: the results as they are, after the
+// reason for it.
+func ListResults(why string, results []Result) string {
+	b := pageBuilder{}
+	b.add(FromBudget, "", "", "These are the results of the agents as they are, and not one answer: "+why+".\n\n")
+	writeResults(&b, results, maxResults)
+	return strings.TrimRight(b.text.String(), "\n") + "\n"
+}
+
+// newest returns the newest messages that fit into so many bytes, and says how many do not.
+func newest(inbox []Message, most int) []Message {
+	first := len(inbox)
+	for size := 200; first > 0; first-- { // room for the note below
+		m := &inbox[first-1]
+		if size += len(item("From " + m.From + " (" + m.Type + "): " + m.Payload)); size > most {
+			break
+		}
+	}
+	if first == 0 {
+		return inbox
+	}
+	note := Message{From: swarm.Orchestrator, Type: "info", Payload: strconv.Quote(strconv.Itoa(first) + " older messages are left out")}
+	return append([]Message{note}, inbox[first:]...)
 }
 
 const synthesisText = `You are the supervisor of a swarm of agents. They have worked on parts of the query. Make one answer of their results.
@@ -352,7 +406,7 @@ func writeInbox(b *pageBuilder, inbox []Message) {
 
 func writeFailures(b *pageBuilder, failures []Failure) {
 	for _, f := range failures {
-		b.add(FromRetry, "", "", "--- Why attempt "+strconv.Itoa(f.Attempt)+" failed ---\n"+sectionData(f.Reason)+"\n--- End ---\n\n")
+		b.add(FromRetry, "", "", "--- Why attempt "+strconv.Itoa(f.Attempt)+" failed ---\n"+sectionData(excerpt.Head(f.Reason, maxFailures/4))+"\n--- End ---\n\n")
 	}
 }
 

@@ -1,6 +1,11 @@
 package providerkind
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+
+	"swarm"
+)
 
 // Tokens is the usage of an answer, as its vendor counts it.
 type Tokens struct {
@@ -85,4 +90,22 @@ func Cost(model string, k Tokens) float64 {
 	p := prices[model]
 	in, out := longPromptFactors(model, k.In+k.Read+k.Wrote)
 	return (in*(p.in*float64(k.In)+p.read*float64(k.Read)+p.wrote*float64(k.Wrote)) + out*p.out*float64(k.Out)) / 1e6
+}
+
+// Bound is the most that a request uses: its prompt has so many bytes, and its answer at most so many
+// tokens. An answer of 0 has no limit that is known, and is not counted.
+func Bound(spec *swarm.ProviderSpec, model string, prompt, answer int64) swarm.Usage {
+	u := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(prompt)}
+	if answer > 0 {
+		u.OutputTokens = cmp.Or(spec.MaxTokens, answer)
+	}
+	switch {
+	case spec.Price != swarm.Price{}:
+		u.USD = spec.Price.Of(u)
+	case Of(spec.Kind).ListPrices && answer > 0: // a part of the prompt may be written to the vendor's cache, which costs more
+		u.USD = max(Cost(model, Tokens{In: u.InputTokens, Out: u.OutputTokens}), Cost(model, Tokens{Wrote: u.InputTokens, Out: u.OutputTokens}))
+	case Of(spec.Kind).ListPrices:
+		u.USD = Cost(model, Tokens{In: u.InputTokens})
+	}
+	return u
 }

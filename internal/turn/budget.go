@@ -3,8 +3,10 @@ package turn
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"swarm"
+	"swarm/internal/plan"
 	"swarm/internal/providerkind"
 )
 
@@ -18,13 +20,18 @@ type account struct {
 	reserved map[swarm.TurnID]swarm.Usage // by running turns
 	all      swarm.Usage                  // the sum of reserved, added up in log order, because float addition is not associative
 	refused  map[int64]error              // by sequence number: records that exceeded the budget, and the error
+	answer   swarm.TurnID                 // the turn that makes the answer of a swarm: it may use what is held back
 
 	pending map[swarm.TurnID]swarm.Usage // needs of this worker's starts that are not in the log yet
 }
 
-// reserves is a key that only the start of a turn with a budget contains. Searching for its bytes
-// avoids decoding every start of a long log.
-var reserves = []byte(`"reserves":`)
+// reserves is a key that only the start of a turn with a budget contains, and answers a pair that only
+// the start of a swarm's answer does. Searching for their bytes avoids decoding every start of a long
+// log.
+var (
+	reserves = []byte(`"reserves":`)
+	answers  = []byte(`"want":"answer"`)
+)
 
 // begin applies the start of a turn.
 func (a *account) begin(e *swarm.Event) error {
@@ -39,6 +46,9 @@ func (a *account) begin(e *swarm.Event) error {
 			return err
 		}
 		need = start.Reserves
+	}
+	if bytes.Contains(e.Data, answers) {
+		a.answer = e.Turn
 	}
 	a.cut(e)
 	return a.judge(e, need)
@@ -77,7 +87,7 @@ func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
 }
 
 func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
-	if err := a.room(a.used.Plus(a.all).Minus(a.reserved[e.Turn]), need); err != nil {
+	if err := a.room(a.used.Plus(a.all).Minus(a.reserved[e.Turn]), need, e.Turn == a.answer); err != nil {
 		if a.refused == nil {
 			a.refused = map[int64]error{}
 		}
@@ -98,16 +108,26 @@ func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 	}
 }
 
-// room returns an error if the budget, less the usage of the others, does not cover need.
-func (a *account) room(others, need swarm.Usage) error {
-	after := others.Plus(need)
+// room returns an error if the budget, less the usage of the others, does not cover need. What is
+// held back is there for the answer only.
+func (a *account) room(others, need swarm.Usage, answer bool) error {
+	held, also := a.budget.Held, func(string, ...any) string { return "" }
+	if answer {
+		held = swarm.Usage{}
+	}
+	if held != (swarm.Usage{}) {
+		also = fmt.Sprintf
+	}
+	after := others.Plus(need).Plus(held)
 	switch b := a.budget; {
 	case b.Calls > 0 && after.Calls > b.Calls:
-		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used", b.Calls)
+		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used%s", b.Calls, also(", except for %d that is held back for the answer", held.Calls))
 	case b.Tokens > 0 && after.Tokens() > b.Tokens:
-		return swarm.Errorf(swarm.OverBudget, "the budget has %d tokens: other turns have used or reserved %d, and this one comes to %d", b.Tokens, others.Tokens(), need.Tokens())
+		return swarm.Errorf(swarm.OverBudget, "the budget has %d tokens: other turns have used or reserved %d, %sand this one comes to %d", b.Tokens, others.Tokens(),
+			also("%d are held back for the answer, ", held.Tokens()), need.Tokens())
 	case b.USD > 0 && after.USD > b.USD:
-		return swarm.Errorf(swarm.OverBudget, "the budget has $%.4g: other turns have used or reserved $%.4g, and this one comes to $%.4g", b.USD, others.USD, need.USD)
+		return swarm.Errorf(swarm.OverBudget, "the budget has $%.4g: other turns have used or reserved $%.4g, %sand this one comes to $%.4g", b.USD, others.USD,
+			also("$%.4g is held back for the answer, ", held.USD), need.USD)
 	}
 	return nil
 }
@@ -119,10 +139,7 @@ func (r *Runner) reserve(w *work) error {
 	if !w.plan.Budget.LimitsUse() {
 		return nil
 	}
-	need := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(int64(len(w.made.Text)))}
-	if need.USD = cost(w.spec.Price, need); w.spec.Price == (swarm.Price{}) && w.kind().ListPrices {
-		need.USD = providerkind.Cost(w.model, providerkind.Tokens{In: need.InputTokens})
-	}
+	need := providerkind.Bound(&w.spec, w.model, int64(len(w.made.Text)), w.c.Want.MaxTokens())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.fold.follow(r.Log); err != nil {
@@ -133,7 +150,7 @@ func (r *Runner) reserve(w *work) error {
 	for _, u := range a.pending {
 		others = others.Plus(u)
 	}
-	if err := a.room(others, need); err != nil {
+	if err := a.room(others, need, w.c.Want == plan.WantAnswer); err != nil {
 		return err
 	}
 	w.need = need
@@ -170,7 +187,7 @@ func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error 
 	return func(need swarm.Usage) error {
 		need.Calls = 1
 		if need.USD == 0 {
-			need.USD = cost(w.spec.Price, need)
+			need.USD = w.spec.Price.Of(need)
 		}
 		if need.Tokens() <= has.Tokens() && need.USD <= has.USD {
 			return nil

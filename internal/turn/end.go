@@ -127,13 +127,9 @@ func usage(r provider.Reply, w *work) swarm.Usage {
 		u.InputTokens, u.OutputTokens, u.Estimated = swarm.EstimateTokens(int64(len(w.made.Text))), swarm.EstimateTokens(r.Bytes), true
 	}
 	if u.USD == 0 {
-		u.USD = cost(w.spec.Price, u)
+		u.USD = w.spec.Price.Of(u)
 	}
 	return u
-}
-
-func cost(p swarm.Price, u swarm.Usage) float64 {
-	return (p.Input*float64(u.InputTokens) + p.Output*float64(u.OutputTokens)) / 1e6
 }
 
 // end appends the call's end, addressed to its loop. It does so even if the process is about to

@@ -18,12 +18,8 @@ import (
 	"swarm/internal/subtask"
 )
 
-// How a model is asked in a swarm. The seed of swarm mode has the first two figures.
-const (
-	iterationTemperature = 0.3
-	iterationTokens      = 2048
-	supervisorTokens     = 4096
-)
+// iterationTemperature is the temperature at which models answer in a swarm.
+const iterationTemperature = 0.3
 
 // An iterationStep is an earlier iteration of an agent of a swarm. Its result is kept as far as the
 // agent's next prompts show it.
@@ -193,6 +189,43 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 	return all, nil
 }
 
+// listResults ends a turn with the results as they are, in the place of an answer that no model makes.
+func (r *Runner) listResults(ctx context.Context, loop string, w *work) (flow.Result, error) {
+	text, err := r.resultsText(strings.Join(w.c.Note.Args, " "))
+	if err != nil {
+		return flow.Result{}, err
+	}
+	out := r.redact([]byte(text))
+	end := swarm.CallEnd{Status: swarm.CallOK, Unbegun: true, Output: swarm.HashOf(out), Bytes: int64(len(out))}
+	done, err := r.end(ctx, loop, w.c, end, swarm.Batch{Bodies: [][]byte{out}})
+	if err == nil && r.Watch != nil {
+		r.Watch.Output(w.c, out)
+	}
+	return done, err
+}
+
+// resultsText lists the results after the reason why they are no answer. Without a reason, only one
+// agent has worked.
+func (r *Runner) resultsText(why string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return "", err
+	}
+	state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
+	if err != nil {
+		return "", err
+	}
+	all, err := r.results(state)
+	if err != nil {
+		return "", err
+	}
+	if why == "" && len(all) > 0 {
+		why = all[0].Agent + " did not say that it was done"
+	}
+	return prompt.ListResults(why, all), nil
+}
+
 // messages returns mail as the prompts of a swarm show it.
 func messages(items []mail.Item) (all []prompt.Message) {
 	for _, it := range items {
@@ -238,7 +271,7 @@ func (w *work) asksPlainly() bool {
 // askPlainly makes a request one question without tools.
 func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request) error {
 	system, rest := w.made.SplitSystem()
-	p := &provider.Plain{System: system, Temperature: iterationTemperature, MaxTokens: iterationTokens}
+	p := &provider.Plain{System: system, Temperature: iterationTemperature, MaxTokens: w.c.Want.MaxTokens()}
 	switch w.c.Want {
 	case plan.WantAction:
 		specs, err := r.swarmTools(ctx, w)
@@ -247,9 +280,7 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 		}
 		p.System, p.Prefill = p.System+prompt.ToolList(specs), prompt.Prefill
 	case plan.WantSubtasks:
-		p.Prefill, p.MaxTokens = prompt.Prefill, supervisorTokens
-	default:
-		p.MaxTokens = supervisorTokens
+		p.Prefill = prompt.Prefill
 	}
 	req.Plain, req.Prompt, req.Fresh = p, rest, rest
 	return nil

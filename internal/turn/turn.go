@@ -18,6 +18,7 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/flow"
+	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -115,6 +116,9 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	w, err := r.gather(c)
 	if err != nil {
 		return flow.Result{}, err
+	}
+	if c.Want == plan.WantResults {
+		return r.listResults(ctx, loop, w)
 	}
 	begun := false
 	if c.Again {

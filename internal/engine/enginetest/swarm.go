@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/plan"
+	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 	"swarm/internal/station"
@@ -48,8 +50,10 @@ func swarmPlan() swarm.Plan {
 		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
 }
 
-func newSwarmHarness(t *testing.T, run Subject) *harness {
-	b := newHarness(t, run, swarmPlan(), newTeam(divideAndAnswer))
+func newSwarmHarness(t *testing.T, run Subject, budget swarm.Budget) *harness {
+	p := swarmPlan()
+	p.Budget = budget
+	b := newHarness(t, run, p, newTeam(divideAndAnswer))
 	b.append(swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the query is stored"}), [][]byte{[]byte(swarmQuery)})
 	return b
 }
@@ -57,7 +61,7 @@ func newSwarmHarness(t *testing.T, run Subject) *harness {
 // A swarm continues after a crash at any append as if there was none: the same agents, the same
 // actions, the same answer, and no turn that is committed twice.
 func swarmCrashes(t *testing.T, run Subject) {
-	clean := newSwarmHarness(t, run)
+	clean := newSwarmHarness(t, run, swarm.Budget{})
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
@@ -80,7 +84,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 	}
 	clean.checkMail(0)
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
-		b := newSwarmHarness(t, run)
+		b := newSwarmHarness(t, run, swarm.Budget{})
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}
@@ -96,4 +100,58 @@ func swarmCrashes(t *testing.T, run Subject) {
 		b.checkMail(at)
 		return true
 	})
+}
+
+// swarmBudgetCrashes gives a swarm a budget that is spent before its work is done. Whenever it
+// crashes, it uses no more than that, and it answers. A crash in the turn that makes the answer uses
+// up what is held back for it, so the results are listed then.
+func swarmBudgetCrashes(t *testing.T, run Subject) {
+	held := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(prompt.MaxSynthesis(swarmQuery)), OutputTokens: plan.WantAnswer.MaxTokens()}
+	for _, budget := range []swarm.Budget{{Calls: 4, Held: held}, {Tokens: held.Tokens() + 4_700, Held: held}} {
+		clean := newSwarmHarness(t, run, budget)
+		if r, err := clean.driveTeam(0, false); err != nil || r.Kind != swarm.OverBudget {
+			t.Fatalf("without a crash: %+v, %v", r, err)
+		}
+		if got := clean.checkSpent(0, budget); got != "The answer." {
+			t.Errorf("without a crash the answer is %q", got)
+		}
+		run.atEveryAppend(t, 20, func(at int, committed bool) bool {
+			b := newSwarmHarness(t, run, budget)
+			_, err := b.driveTeam(at, committed)
+			if err == nil {
+				return false
+			}
+			if r, err := b.driveTeam(0, false); err != nil || r.Kind != swarm.OverBudget {
+				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
+			}
+			b.checkSpent(at, budget)
+			return true
+		})
+	}
+}
+
+// checkSpent returns the answer of a swarm. If it has done anything, there must be one, within the
+// budget.
+func (h *harness) checkSpent(at int, budget swarm.Budget) string {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
+	h.check(err)
+	defer log.Close()
+	end, _, err := swarm.FindBody[swarm.RunEnd](log, string(swarm.RunEnded))
+	h.check(err)
+	if n := int64(h.team.calls()); budget.Calls > 0 && n > budget.Calls || budget.Tokens > 0 && end.Usage.Tokens() > budget.Tokens {
+		h.t.Errorf("crash at append %d: %d calls, %d tokens of %+v", at, n, end.Usage.Tokens(), budget)
+	}
+	if end.Usage.Calls == 0 { // a crash in the division has used up what there was for it, and no work was done
+		return ""
+	}
+	answer, ok, err := swarm.FindBody[swarm.CallEnd](log, swarm.EndKey(string(end.Answer)))
+	h.check(err)
+	if !ok || answer.Output == "" {
+		h.t.Errorf("crash at append %d: the run has no answer: %+v", at, end)
+		return ""
+	}
+	text, err := log.Body(answer.Output)
+	h.check(err)
+	return string(text)
 }

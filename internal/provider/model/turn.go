@@ -131,19 +131,22 @@ func (t *turn) reserve() error {
 	if t.request.Reserve == nil {
 		return nil
 	}
-	size := int64(len(t.conversation.prompt))
+	size := int64(len(t.conversation.system) + len(t.conversation.prompt))
 	for _, r := range t.conversation.rounds {
 		for _, x := range r.results {
 			size += int64(len(x.text))
 		}
 		size += int64(len(r.aside))
 	}
-	need := providerkind.Tokens{In: swarm.EstimateTokens(size)}
-	u := swarm.Usage{InputTokens: need.In}
-	if t.spec.Price == (swarm.Price{}) {
-		u.USD = providerkind.Cost(t.conversation.model, need)
+	answer := int64(0)
+	if t.request.Plain != nil { // other answers are as long as the model likes
+		answer = t.conversation.maxTokens
 	}
-	return t.request.Reserve(t.usage.Plus(u))
+	need := providerkind.Bound(&t.spec, t.conversation.model, size, answer)
+	if t.spec.Price != (swarm.Price{}) {
+		need.USD = 0 // the whole usage is priced at once
+	}
+	return t.request.Reserve(t.usage.Plus(need))
 }
 
 func (t *turn) reply() provider.Reply {
