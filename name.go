@@ -23,15 +23,6 @@ func CheckTaskName(name string) error { return checkName("task", name, true, tas
 // CheckTopicName returns what is wrong with a topic's name, or nil.
 func CheckTopicName(name string) error { return checkName("topic", name, true, taskRule) }
 
-// CheckMemberName returns what is wrong with the name of a task or an agent of a run, or nil. Beside
-// those that a file may give, it is the supervisor of a swarm.
-func CheckMemberName(name string) error {
-	if name == Supervisor {
-		return nil
-	}
-	return CheckTaskName(name)
-}
-
 const taskRule = "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters"
 
 func checkName(what, name string, underscore bool, rule string) error {

@@ -301,9 +301,14 @@ type Result struct {
 func (r *Result) evidence() string {
 	var lines []string
 	for _, s := range r.Steps {
-		if strings.HasPrefix(s.Action, string(swarm.ActToolCall)) || s.Action == string(swarm.ActPublishData) {
-			lines = append(lines, "["+reference(s.Turn)+"] "+HeadChars(excerpt.OneLine(s.Words+" → "+s.Result), olderChars))
+		shown := s.Words
+		switch {
+		case strings.HasPrefix(s.Action, string(swarm.ActToolCall)):
+			shown += " → " + s.Result
+		case s.Action != string(swarm.ActPublishData):
+			continue
 		}
+		lines = append(lines, "["+reference(s.Turn)+"] "+HeadChars(excerpt.OneLine(shown), olderChars))
 	}
 	if len(lines) == 0 {
 		return ""

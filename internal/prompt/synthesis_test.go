@@ -19,7 +19,7 @@ func TestTheAnswerIsAskedForReferences(t *testing.T) {
 	want := `- takao [takao/4], "The US": NVIDIA leads.
   It comes from:
   [takao/1] calls file_read: us.md → NVIDIA has 80 %
-  [takao/3] publishes on findings: 80 % → published
+  [takao/3] publishes on findings: 80 %
 `
 	if !strings.Contains(text, want) {
 		t.Errorf("got\n%s\nwant in it\n%s", text, want)

@@ -58,5 +58,5 @@ func checkTask(task string) error {
 	if n, err := strconv.Atoi(copied); found && (err != nil || n < 1 || strconv.Itoa(n) != copied) {
 		base = task
 	}
-	return swarm.CheckMemberName(base)
+	return swarm.CheckTaskName(base)
 }
