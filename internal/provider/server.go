@@ -23,6 +23,7 @@ const (
 type Failure struct {
 	Err       *swarm.Error
 	Again     bool          // a retry may succeed
+	Nobody    bool          // no server is there
 	Throttled bool          // the server reported a rate limit
 	After     time.Duration // when the server accepts a retry; 0 = it does not say
 }
@@ -85,6 +86,7 @@ func NotReached(err error, url, provider string) *Failure {
 	dns, unknown := errors.AsType[*net.DNSError](err)
 	if errors.Is(err, syscall.ECONNREFUSED) || unknown && dns.IsNotFound {
 		return &Failure{
+			Nobody: true,
 			Err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", url).
 				WithHint("start the server, or correct base_url of the provider %q", provider),
 		}

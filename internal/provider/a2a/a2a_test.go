@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -375,6 +376,33 @@ func TestAStreamThatBreaksIsComeBackTo(t *testing.T) {
 		t.Errorf("%q, shown %q, %v", got.Output, l.text, err)
 	}
 }
+
+// TestAServerThatIsRestartedIsAskedAgain: its first answer broke off before it named the task.
+func TestAServerThatIsRestartedIsAskedAgain(t *testing.T) {
+	f := publish(t, echo)
+	p := f.open(t, nil).(*remote)
+	next := p.client.Transport.(*transport).next
+	asked := 0
+	p.client.Transport.(*transport).next = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/rpc" {
+			switch asked++; asked {
+			case 1:
+				return nil, io.ErrUnexpectedEOF
+			case 2, 3:
+				return nil, syscall.ECONNREFUSED
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	got, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(swarm.Delta) {})
+	if err != nil || string(got.Output) != "You said: x" || asked != 4 {
+		t.Errorf("%q %v, asked %d times", got.Output, err, asked)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestATaskThatEndsBeforeItsStreamIsAskedFor: a server refuses to stream a task that has ended. The
 // task can end between the question for its state and the request for its stream.

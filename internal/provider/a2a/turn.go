@@ -126,14 +126,22 @@ func (t *turn) startMessage(ctx context.Context, m *wire.Message) iter.Seq2[wire
 }
 
 // retry repeats a request until it succeeds, at the pace of all turns of the provider. Once the
-// task is known, the message is not sent again: nil is returned and followTask reads the rest.
+// task is known, the message is not sent again: nil is returned and followTask reads the rest. A
+// server that was there and is gone may be restarting.
 func (t *turn) retry(ctx, asking context.Context, do func() error) error {
-	begun := false
+	begun, reached := false, false
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
 	err := t.pace.Ask(ctx, tries, firstWait, say, func() error {
 		err := libraryError(asking, do())
-		if f, ok := errors.AsType[*provider.Failure](err); ok && (t.task != "" || asking.Err() != nil) {
+		f, ok := errors.AsType[*provider.Failure](err)
+		switch {
+		case !ok:
+		case t.task != "" || asking.Err() != nil:
 			f.Again, begun = false, ctx.Err() == nil && asking.Err() == nil
+		case f.Nobody && reached:
+			f.Again = true
+		default:
+			reached = f.Again
 		}
 		return err
 	})
