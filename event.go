@@ -628,6 +628,10 @@ type CallEnd struct {
 	Action    *Action   `json:"action,omitempty"`   // of an iteration of a swarm: what the agent does
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
 	Report    string    `json:"report,omitempty"`   // the agent's report with it
+	// File is the file of a swarm's workspace that has the whole result of an action, or the report
+	// of an agent that is done. FileText is that report, if the agent has written it.
+	File     string `json:"file,omitempty"`
+	FileText Hash   `json:"file_text,omitempty"`
 	// Wrote is the newest envelope by which the runtime itself gave an agent a turn during this
 	// one.
 	Wrote       int64 `json:"wrote,omitempty"`

@@ -33,6 +33,17 @@ type SwarmAgent struct {
 	Outcome swarm.Outcome
 	Reason  string
 	Waits   []string // agents that must end before it begins
+	Needs   []string // agents whose results it needs, ended or not
+}
+
+// Needs returns the agents whose results the subtask of an agent needs.
+func (s *SwarmState) Needs(agent string) []string {
+	for _, a := range s.Agents {
+		if a.Name == agent {
+			return a.Needs
+		}
+	}
+	return nil
 }
 
 // Task returns the subtask of an agent.
@@ -94,6 +105,7 @@ func (s *Service) swarmAgent(t swarm.Subtask) SwarmAgent {
 		a.Outcome, a.Reason = m.End.Outcome, m.End.Reason
 	}
 	if m.Effort != nil {
+		a.Needs = m.Effort.Needs
 		for _, need := range m.Effort.Needs {
 			if other := s.team.Member(need); other != nil && other.End == nil {
 				a.Waits = append(a.Waits, need)

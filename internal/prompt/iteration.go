@@ -13,6 +13,7 @@ import (
 // An Iteration holds everything that the prompt of one iteration of a swarm's agent is made of.
 type Iteration struct {
 	Agent    string
+	Program  bool   // it is a program, with tools of its own
 	Task     string // the agent's subtask
 	Team     []Teammate
 	More     int // agents that Team leaves out
@@ -37,6 +38,7 @@ type Step struct {
 	Action    string // such as tool_call:web_search
 	Words     string // the action with its parameters, such as calls web_search: H100
 	Result    string
+	File      string // of the workspace, that has the whole result; "" = none
 	Turn      swarm.TurnID
 }
 
@@ -82,7 +84,13 @@ const finalWarning = "⚠️ FINAL ITERATIONS: You MUST return done NOW with you
 const Prefill = "{"
 
 // system returns the part of an iteration's prompt that is the same in all iterations of an agent.
-func (it *Iteration) system() string { return systemText + fmt.Sprintf(systemMemory, it.Agent) }
+func (it *Iteration) system() string {
+	memory := fmt.Sprintf(systemMemory, it.Agent)
+	if it.Program {
+		memory = fmt.Sprintf(programMemory, it.Agent)
+	}
+	return systemText + memory + systemTogether
+}
 
 // ToolList describes tools to a model that gets them as text. It follows the system part. It is no
 // part of the prompt, as with models that have an interface for tools: what a server offers may
@@ -119,10 +127,20 @@ const systemText = `You are one agent of a swarm. Several agents work on parts o
 `
 
 const systemMemory = `# Memory
-- Save a tool result of more than 500 characters to a file, and remember the file's name.
+- A tool result of more than 500 characters is saved to a file, and the file's name is noted behind it. Read that file, if you need the rest.
 - Before you return done, write your full findings to %s-report.md, if you can write files.
 - The response of done is a short summary that names that file.
+`
 
+// programMemory tells a program where the files are. Their folder is named by a variable, because it
+// is another one on another machine.
+const programMemory = `# Memory
+- The files of the team are in the folder that the variable SWARM_WORKSPACE names.
+- Before you report that you are done, write your full findings to %s-report.md in that folder.
+- What you report is a short summary that names that file.
+`
+
+const systemTogether = `
 # Working together
 - Look at the shared findings and at your teammates' files before you search for something.
 - Publish what others can build on. Do not repeat what is published already.
@@ -163,7 +181,7 @@ func (it *Iteration) write(b *pageBuilder, first int) {
 			if len(steps)-i <= RecentSteps {
 				most = RecentChars
 			}
-			b.add(FromHistory, "", s.Turn, item("Iteration "+strconv.Itoa(s.Iteration)+": "+s.Action+" → "+HeadChars(s.Result, most)))
+			b.add(FromHistory, "", s.Turn, item(s.line(most)))
 		}
 		b.add(FromSeparator, "", "", "\n")
 	}
@@ -174,6 +192,15 @@ func (it *Iteration) write(b *pageBuilder, first int) {
 		budget += finalWarning + "\n"
 	}
 	b.add(FromBudget, "", "", budget+"Decide your next action. Return ONLY valid JSON.\n")
+}
+
+// line describes a step, with so many characters of its result.
+func (s *Step) line(most int) string {
+	text := "Iteration " + strconv.Itoa(s.Iteration) + ": " + s.Action + " → " + HeadChars(s.Result, most)
+	if s.File != "" {
+		text += " (saved to " + s.File + ")"
+	}
+	return text
 }
 
 // team lists the agents and their subtasks.

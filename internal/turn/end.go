@@ -69,6 +69,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	if end.Status == swarm.CallOK && w.action != nil {
 		end.Action = w.action
 		end.Action.Words = r.clean(end.Action.Words)
+		b.Bodies = append(b.Bodies, r.remember(w, &end, output)...)
 	}
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs

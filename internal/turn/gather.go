@@ -307,7 +307,7 @@ type logFold struct {
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person
 
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
-	reports map[string]string          // by agent of a swarm: what it said when it was done
+	reports map[string]doneReport      // by agent of a swarm that is done
 
 	account account
 }

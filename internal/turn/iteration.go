@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 
 	"swarm"
@@ -30,6 +32,7 @@ type iterationStep struct {
 	words  string // the action with its parameters, for the evidence of the answer
 	result string
 	stored swarm.Hash // the result, until a prompt needs it
+	file   string     // that has the whole result
 }
 
 // addStep records the end of an iteration's turn. The result of an action that is still to be taken
@@ -43,10 +46,10 @@ func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
 	if a := end.Action; a != nil {
 		s.action, s.result, s.words = actionName(a), "", cmp.Or(a.Words, actionName(a))
 		if a.Taken {
-			s.stored = end.Output
+			s.stored, s.file = end.Output, end.File
 		}
 		if a.Kind == swarm.ActDone {
-			put(&l.reports, e.Agent, end.Report)
+			put(&l.reports, e.Agent, doneReport{end.Report, end.File, end.FileText})
 		}
 	}
 	all := l.steps[e.Agent]
@@ -54,6 +57,13 @@ func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
 		all = all[:n-1]
 	}
 	put(&l.steps, e.Agent, append(all, s))
+}
+
+// A doneReport is what an agent said when it was done, and the file that has more.
+type doneReport struct {
+	said string
+	file string
+	text swarm.Hash // what the agent has written to the file; "" = nothing
 }
 
 // addResult records what the action of an iteration gave.
@@ -67,13 +77,16 @@ func (l *logFold) addResult(e *swarm.Event) error {
 		return nil
 	}
 	s := &all[len(all)-1]
-	if s.stored = end.Output; end.Status != swarm.CallOK {
-		s.result, s.stored = "error: "+end.Reason, ""
+	if s.stored, s.file = end.Output, end.File; end.Status != swarm.CallOK {
+		s.result, s.stored, s.file = "error: "+end.Reason, "", ""
 	}
 	return nil
 }
 
 func actionName(a *swarm.Action) string {
+	if a.Kind == "" {
+		return "words"
+	}
 	if a.Kind == swarm.ActToolCall && a.Tool != "" {
 		return string(a.Kind) + ":" + a.Tool
 	}
@@ -94,7 +107,7 @@ func (r *Runner) history(agent string) ([]prompt.Step, error) {
 			s.result = prompt.HeadChars(string(text), prompt.RecentChars)
 		}
 		s.stored = ""
-		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, Turn: s.turn}
+		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, File: s.file, Turn: s.turn}
 	}
 	return steps, nil
 }
@@ -140,7 +153,7 @@ func (r *Runner) makeIteration(w *work) error {
 		}
 		w.made = prompt.BuildSynthesis(&s)
 	default:
-		it := prompt.Iteration{Agent: w.c.Agent, Task: state.Task(w.c.Agent), Team: teammates(state), More: state.More, Findings: findings, Inbox: inbox,
+		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Task: state.Task(w.c.Agent), Team: r.teammates(state, w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
 			Number: w.c.Iteration, Of: state.Iterations, Failures: failures}
 		if it.History, err = r.history(w.c.Agent); err != nil {
 			return err
@@ -151,13 +164,22 @@ func (r *Runner) makeIteration(w *work) error {
 	return nil
 }
 
-// teammates lists the agents of a swarm for a prompt.
-func teammates(state *agentapi.SwarmState) (all []prompt.Teammate) {
+// teammates lists the agents of a swarm for the prompt of one of them. It shows what those have said
+// whose results its subtask needs. Of the others it names the reports, so that it stays short.
+func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prompt.Teammate) {
+	needs := state.Needs(agent)
 	for _, a := range state.Agents {
 		t := prompt.Teammate{Name: a.Name, Task: a.Task}
 		switch {
 		case a.Outcome == swarm.OutcomeDone:
 			t.State = "done"
+			report := r.fold.reports[a.Name]
+			if slices.Contains(needs, a.Name) {
+				t.State += ": " + strconv.Quote(prompt.HeadChars(report.said, longText))
+			}
+			if report.file != "" {
+				t.State += "; report: " + report.file
+			}
 		case a.Outcome != "":
 			t.State = "ended: " + a.Reason
 		case len(a.Waits) > 0:
@@ -176,7 +198,10 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 		if err != nil {
 			return nil, err
 		}
-		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Text: r.fold.reports[a.Name], Steps: steps}
+		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Steps: steps}
+		if res.Text, err = r.reportText(r.fold.reports[a.Name]); err != nil {
+			return nil, err
+		}
 		if res.Text == "" {
 			var last []string
 			for _, s := range steps[max(0, len(steps)-prompt.RecentSteps):] {
@@ -224,6 +249,19 @@ func (r *Runner) resultsText(why string) (string, error) {
 		why = all[0].Agent + " did not say that it was done"
 	}
 	return prompt.ListResults(why, all), nil
+}
+
+// reportText returns what an agent said when it was done, with what it has written to its report.
+func (r *Runner) reportText(report doneReport) (string, error) {
+	said := prompt.HeadChars(report.said, prompt.RecentChars)
+	if report.file != "" {
+		said += "\n(report: " + report.file + ")"
+	}
+	if report.text == "" {
+		return strings.TrimSpace(said), nil
+	}
+	text, err := r.Log.Body(report.text)
+	return said + "\n" + prompt.HeadChars(string(text), prompt.RecentChars), err
 }
 
 // messages returns mail as the prompts of a swarm show it.
@@ -340,7 +378,7 @@ func (w *work) taken() *swarm.Action {
 	case w.repetition.longest > 0:
 		return &swarm.Action{Kind: swarm.ActSendMessage, Taken: true}
 	}
-	return nil
+	return &swarm.Action{Taken: true, Words: "says something"}
 }
 
 // Act takes the action that a turn asks for, and appends what it gave.
@@ -373,17 +411,18 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	if stop := stopCause(ctx, err); stop != nil && swarm.KindOf(stop) != swarm.TimedOut {
 		return flow.Result{}, stop
 	}
-	return r.endAction(ctx, loop, c, text, err)
+	return r.endAction(ctx, loop, c, asked.Tool, text, err)
 }
 
 // endAction appends the end of an action.
-func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, text string, failed error) (flow.Result, error) {
+func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, failed error) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
 	b := swarm.Batch{Fence: c.Fence}
 	if failed != nil {
 		end = failure(failed)
 		end.ID, end.Call, end.Reason = c.ID, c.Print(), r.clean(explained(failed).Error())
 	} else if out := r.redact([]byte(text)); len(out) > 0 {
+		end.File = r.saveResult(c.Agent, c.Iteration, tool, out)
 		out = out[:min(len(out), swarm.MaxOutput)]
 		end.Output, end.Bytes, b.Bodies = swarm.HashOf(out), int64(len(text)), [][]byte{out}
 	}
