@@ -322,6 +322,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/feed": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/statedir", "the store of runs, and streams"},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/run", "a run is followed by its timeline"},
 		{"swarm/internal/view", "the state at which following begins"},
 	}},

@@ -89,6 +89,15 @@ func (a *API) table() []route {
 		{"GET", "/api/v1/approvals", answer(a.listApprovals)},
 		{"POST", "/api/v1/approvals/{approval...}", answer(a.answerApproval)},
 		{"GET", "/api/v1/stream/sse", http.HandlerFunc(a.stream)},
+		{"GET", "/api/v1/tasks", answer(a.listTasks)},
+		{"POST", "/api/v1/tasks", answer(a.startTask)},
+		{"POST", "/api/v1/tasks/stream", http.HandlerFunc(a.streamTask)},
+		{"GET", "/api/v1/tasks/{id}", answer(a.showTask)},
+		{"GET", "/api/v1/tasks/{id}/events", http.HandlerFunc(a.followTask)},
+		{"POST", "/api/v1/tasks/{id}/pause", answer(a.steerTask(a.Control.Pause))},
+		{"POST", "/api/v1/tasks/{id}/resume", answer(a.steerTask(a.Control.Resume))},
+		{"POST", "/api/v1/tasks/{id}/cancel", answer(a.steerTask(a.cancelRun))},
+		{"POST", "/api/v1/swarm/{id}/message", answer(a.messageTask)},
 	}
 }
 

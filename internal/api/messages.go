@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -49,20 +50,23 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
 	}
+	sent, err := a.deliver(r.Context(), s, d)
+	return reply{http.StatusCreated, sent}, err
+}
+
+// deliver stores a person's message to an agent of a run that has not ended.
+func (a *API) deliver(ctx context.Context, s swarm.RunSummary, d mail.Draft) (sentMessage, error) {
 	mailbox, err := run.OpenUserMailbox(a.Control.Home, s.ID)
 	if err != nil {
-		return reply{}, err
+		return sentMessage{}, err
 	}
 	defer mailbox.Close()
 	if _, err := mailbox.Find(d.To); err != nil {
-		return reply{}, err
+		return sentMessage{}, err
 	}
 	if run.Current(a.Control.Home, s).Status.Ended() {
-		return reply{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
+		return sentMessage{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
 	}
-	sent, err := mailbox.FromUser(r.Context(), d)
-	if err != nil {
-		return reply{}, err
-	}
-	return reply{http.StatusCreated, sentMessage{s.ID, sent.ID, sent.Seq}}, nil
+	sent, err := mailbox.FromUser(ctx, d)
+	return sentMessage{s.ID, sent.ID, sent.Seq}, err
 }

@@ -37,7 +37,7 @@ func (a *API) actOnNode(r *http.Request) (reply, error) {
 	if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
 		return reply{}, err
 	}
-	id, err := a.steerable(r)
+	id, err := a.steerable(r, a.Control.Lookup)
 	if err != nil {
 		return reply{}, err
 	}

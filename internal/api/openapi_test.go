@@ -13,6 +13,7 @@ import (
 	"swarm"
 	"swarm/internal/pipetest"
 	"swarm/internal/schema"
+	"swarm/internal/strictjson"
 )
 
 // A described is the document as a test reads it.
@@ -27,6 +28,9 @@ type described struct {
 
 func readDocument(t testing.TB) described {
 	t.Helper()
+	if _, err := strictjson.ReadValue(document); err != nil { // of two schemas with one name the last would count
+		t.Fatal(err)
+	}
 	d := described{shapes: map[string]*schema.Schema{}}
 	if err := json.Unmarshal(document, &d); err != nil {
 		t.Fatal(err)
@@ -289,7 +293,24 @@ tasks:
 	ask(202, "POST", runs+"/cancel", "", "", "id", id)
 	team, _, _ := h.logOf(swarm.RunStart{Kind: swarm.TeamRun, Dir: h.dir})
 	ask(202, "POST", runs+"/close", "", "", "id", team)
-	done["GET /api/v1/stream/sse"] = true // streams have tests of their own
+	h.swarmProject()
+	const tasks = "/api/v1/tasks"
+	begunTask := decode[task](t, ask(201, "POST", tasks, "", chips))
+	h.settle(string(begunTask.TaskID))
+	ask(200, "GET", tasks, "?limit=1", "")
+	ask(400, "GET", tasks, "?status=odd", "")
+	ask(400, "POST", tasks, "", `{"query":"x"}`)
+	ask(200, "GET", tasks+"/{id}", "", "", "id", string(begunTask.TaskID))
+	ask(404, "GET", tasks+"/{id}", "", "", "id", b.Run)
+	ask(200, "GET", runs, "", "", "id", string(begunTask.TaskID))
+	ask(409, "POST", tasks+"/{id}/pause", "", "", "id", string(begunTask.TaskID))
+	idle, _, _ := h.logOf(swarm.RunStart{Kind: swarm.SwarmRun, Dir: h.dir}) // nobody drives it
+	ask(202, "POST", tasks+"/{id}/pause", "", "", "id", idle)
+	ask(202, "POST", tasks+"/{id}/cancel", "", "", "id", idle)
+	for _, streamed := range []string{"GET /api/v1/stream/sse", "GET " + tasks + "/{id}/events", "POST " + tasks + "/stream"} {
+		done[streamed] = true // streams have tests of their own
+	}
+	done["POST "+tasks+"/{id}/resume"], done["POST /api/v1/swarm/{id}/message"] = true, true // of a swarm that works: TestATaskIsSteered
 	for path, methods := range d.Paths {
 		for method := range methods {
 			if method = strings.ToUpper(method); method != "PARAMETERS" && !done[method+" "+path] {

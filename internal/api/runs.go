@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"swarm"
 	"swarm/internal/control"
@@ -21,14 +22,7 @@ type runList struct {
 // listRuns lists runs, the newest first.
 func (a *API) listRuns(r *http.Request) (reply, error) {
 	q := ask(r, "before", "limit", "status")
-	before, limit, status := q.text("before"), q.limit(), swarm.Status(q.text("status"))
-	known := status == ""
-	for _, s := range swarm.RunStatuses {
-		known = known || s == status
-	}
-	if !known {
-		q.fail(swarm.Errorf(swarm.BadInput, "no run is ever %s", swarm.Quote(string(status))).WithHint("choose one of %s", each(swarm.RunStatuses)))
-	}
+	before, limit, status := q.text("before"), q.limit(), q.runStatus()
 	if q.err != nil {
 		return reply{}, q.err
 	}
@@ -69,6 +63,19 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 	case w.Jobs < 0:
 		return reply{}, swarm.Errorf(swarm.BadInput, "jobs cannot be %d", w.Jobs).WithHint("write a whole number from 1 on, or leave it out")
 	}
+	if err := a.place(&w); err != nil {
+		return reply{}, err
+	}
+	id, err := a.Start(r.Context(), w)
+	if err != nil {
+		return reply{}, notStarted(err)
+	}
+	return reply{http.StatusCreated, begun{id}}, nil
+}
+
+// place finds the folder of a run that is to be started. It stays in the server's own folder, unless
+// the server acts everywhere.
+func (a *API) place(w *control.Request) error {
 	if !filepath.IsAbs(w.Dir) {
 		w.Dir = filepath.Join(a.Control.Dir, w.Dir)
 	}
@@ -80,20 +87,22 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 			file = filepath.Join(w.Dir, file)
 		}
 		if rel, err := filepath.Rel(w.Within, file); w.Dir != w.Within || err != nil || !filepath.IsLocal(rel) {
-			return reply{}, swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Control.Dir).WithHint("start it with -g for every folder")
+			return swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Control.Dir).WithHint("start it with -g for every folder")
 		}
 	}
 	if info, err := os.Stat(w.Dir); err != nil || !info.IsDir() {
-		return reply{}, swarm.Errorf(swarm.BadInput, "there is no folder %s", swarm.Quote(w.Dir)).WithHint("dir is where the run is started: the folder of swarm/swarm.yaml")
+		return swarm.Errorf(swarm.BadInput, "there is no folder %s", swarm.Quote(w.Dir)).WithHint("dir is where the run is started: the folder of swarm/swarm.yaml")
 	}
-	id, err := a.Start(r.Context(), w)
-	if err != nil {
-		if swarm.KindOf(err) == swarm.NotFound { // a missing file or program, not a missing resource of the API
-			err = refusal{http.StatusBadRequest, err}
-		}
-		return reply{}, err
+	return nil
+}
+
+// notStarted returns the error of a run that could not be started. A missing file or program is no
+// missing resource of the API.
+func notStarted(err error) error {
+	if swarm.KindOf(err) == swarm.NotFound {
+		return refusal{http.StatusBadRequest, err}
 	}
-	return reply{http.StatusCreated, begun{id}}, nil
+	return err
 }
 
 // showRun returns what `swarm show --json` prints.
@@ -116,21 +125,26 @@ func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 // command is on disk.
 func (a *API) steer(do func(ctx context.Context, id swarm.RunID) (control.CommandResult, error)) func(*http.Request) (reply, error) {
 	return func(r *http.Request) (reply, error) {
-		if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
-			return reply{}, err
-		}
-		id, err := a.steerable(r)
-		if err != nil {
-			return reply{}, err
-		}
-		result, err := do(r.Context(), id)
+		result, err := a.command(r, a.Control.Lookup, do)
 		return reply{http.StatusAccepted, result}, err
 	}
 }
 
+// command does something to a run that has not ended.
+func (a *API) command(r *http.Request, find func(id string) (swarm.RunSummary, error), do func(ctx context.Context, id swarm.RunID) (control.CommandResult, error)) (control.CommandResult, error) {
+	if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
+		return control.CommandResult{}, err
+	}
+	id, err := a.steerable(r, find)
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	return do(r.Context(), id)
+}
+
 // steerable finds a run that has not ended.
-func (a *API) steerable(r *http.Request) (swarm.RunID, error) {
-	s, err := a.Control.Lookup(r.PathValue("id"))
+func (a *API) steerable(r *http.Request, find func(id string) (swarm.RunSummary, error)) (swarm.RunID, error) {
+	s, err := find(r.PathValue("id"))
 	if err == nil {
 		err = a.Control.Steerable(s)
 	}
@@ -139,4 +153,13 @@ func (a *API) steerable(r *http.Request) (swarm.RunID, error) {
 
 func (a *API) cancelRun(ctx context.Context, id swarm.RunID) (control.CommandResult, error) {
 	return a.Control.Cancel(ctx, id, "")
+}
+
+// runStatus reads the status that runs of a list must have; "" = any.
+func (q *question) runStatus() swarm.Status {
+	status := swarm.Status(q.text("status"))
+	if status != "" && !slices.Contains(swarm.RunStatuses, status) {
+		q.fail(swarm.Errorf(swarm.BadInput, "no run is ever %s", swarm.Quote(string(status))).WithHint("choose one of %s", each(swarm.RunStatuses)))
+	}
+	return status
 }

@@ -19,25 +19,33 @@ import (
 // The stream ends when the run has ended and all its events are sent. A client that connects again
 // after that gets 204 No Content, which keeps browsers from reconnecting for ever.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
-	c := &client{w: w, connection: http.NewResponseController(w), patience: a.patience}
-	id, err := c.read(r)
+	q := ask(r, "workflow_id", "after", "type", "names")
+	id := q.text("workflow_id")
+	if id == "" {
+		q.fail(swarm.Errorf(swarm.BadInput, "no run is named").WithHint("write ?workflow_id=RUN"))
+	}
+	c, err := a.newClient(w, r, q)
+	if err == nil {
+		err = a.serveStream(c, r, id)
+	}
 	if err != nil {
 		refuse(w, err)
-		return
 	}
+}
+
+// serveStream streams a run to a client. It returns an error only before it has sent anything.
+func (a *API) serveStream(c *client, r *http.Request, id string) error {
 	f, err := a.join(id)
 	if err != nil {
-		refuse(w, err)
-		return
+		return err
 	}
 	defer a.Feed.Leave(f)
 	if err := f.Has(c.Sent); err != nil {
-		refuse(w, err)
-		return
+		return err
 	}
 	if r.Method == http.MethodHead {
 		_ = c.begin() // HEAD wants only the headers
-		return
+		return nil
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -45,6 +53,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTicker(a.heartbeat)
 	defer beat.Stop()
 	c.follow(ctx, f, beat.C)
+	return nil
 }
 
 // join returns the follower of the run that a client names.
@@ -76,17 +85,22 @@ type client struct {
 	patience   time.Duration
 	until      time.Time       // the current write deadline
 	wants      map[string]bool // kinds of events; nil = all
+	ourNames   bool            // it wants our names for the events of a swarm, too
 
 	begun bool // the headers are sent
 	feed.Cursor
 }
 
-// read reads the parameters of the request, and returns the id of the run.
-func (c *client) read(r *http.Request) (id string, err error) {
-	q := ask(r, "workflow_id", "after", "type")
-	c.Sent, c.wants, id = q.number("after", 0, 0, math.MaxInt64), q.kinds("type", feed.Delta), q.text("workflow_id")
-	if id == "" {
-		q.fail(swarm.Errorf(swarm.BadInput, "no run is named").WithHint("write ?workflow_id=RUN"))
+// newClient reads what a request says about its stream: after, type, names and Last-Event-ID.
+func (a *API) newClient(w http.ResponseWriter, r *http.Request, q *question) (*client, error) {
+	c := &client{w: w, connection: http.NewResponseController(w), patience: a.patience}
+	c.Sent, c.wants = q.number("after", 0, 0, math.MaxInt64), q.kinds("type", append([]string{feed.Delta}, feed.SeedNames...)...)
+	switch names := q.text("names"); names {
+	case "", "seed":
+	case "ours":
+		c.ourNames = true
+	default:
+		q.fail(swarm.Errorf(swarm.BadInput, "names cannot be %s", swarm.Quote(names)).WithHint("choose one of seed, ours"))
 	}
 	if last := strings.TrimSpace(r.Header.Get("Last-Event-ID")); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -95,7 +109,7 @@ func (c *client) read(r *http.Request) (id string, err error) {
 		}
 		c.Sent = n
 	}
-	return id, q.err
+	return c, q.err
 }
 
 // follow sends frames to the client until the run is over or the client is gone. All clients read
@@ -145,12 +159,16 @@ func (c *client) catchUp(f *feed.Follower) error {
 func (c *client) give(frames []feed.Frame, past bool) error {
 	var wire []byte
 	for one := range c.Fresh(frames, past) {
+		text := one.Wire
+		if one.SeedName != "" && !c.ourNames {
+			text = one.SeedWire
+		}
 		switch {
-		case c.wants != nil && !c.wants[one.Kind]:
+		case c.wants != nil && !c.wants[one.Kind] && !c.wants[one.SeedName]:
 		case wire == nil:
-			wire = one.Wire[:len(one.Wire):len(one.Wire)] // usually the only frame: not copied, and the full slice expression makes append copy
+			wire = text[:len(text):len(text)] // usually the only frame: not copied, and the full slice expression makes append copy
 		default:
-			wire = append(wire, one.Wire...)
+			wire = append(wire, text...)
 		}
 	}
 	if wire == nil {

@@ -68,15 +68,15 @@ func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 	return nil
 }
 
-// ResumeFromPrograms resumes the interrupted runs of this folder that other programs' messages
-// began, because those programs cannot resume them. Paused runs stay paused. report gets the
-// errors.
+// ResumeFromPrograms resumes the interrupted teams of this folder that other programs' messages
+// began, because those programs cannot resume them. The programs that begin tasks can. Paused runs
+// stay paused. report gets the errors.
 func (d *Drivers) ResumeFromPrograms(ctx context.Context, report func(error)) error {
 	for s, err := range d.Control.Runs("") {
 		if err != nil {
 			return err
 		}
-		if s.Origin == nil || s.Status != swarm.Interrupted || s.Dir != d.Control.Dir {
+		if s.Origin == nil || s.Kind == swarm.SwarmRun || s.Status != swarm.Interrupted || s.Dir != d.Control.Dir {
 			continue
 		}
 		if paused, err := run.PauseWanted(d.Control.Home, s.ID); err != nil || paused {

@@ -65,7 +65,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"solve", r.Query}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
 	if r.Subtasks != "" {
 		if err := begin.divide(r.Subtasks); err != nil {
 			return nil, err

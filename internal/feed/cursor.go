@@ -86,7 +86,7 @@ func (f *Follower) Missed(after int64) ([]Frame, error) {
 	events, err := f.reader.Read(after, batchFrames)
 	frames := make([]Frame, len(events))
 	for i := range events {
-		frames[i] = EventFrame(f.id, &events[i])
+		frames[i] = f.eventFrame(&events[i])
 	}
 	return frames, err
 }

@@ -127,7 +127,12 @@ type Frame struct {
 	turn swarm.TurnID
 	runs bool // the turn of the delta still runs
 	Wire []byte
+
+	SeedName string // of an event of a swarm: its name in seed 002, or "" if it has none
+	SeedWire []byte // the event under that name
 }
+
+func (f *Frame) size() int { return len(f.Wire) + len(f.SeedWire) }
 
 // Delta is the kind of frames with deltas. A gap replaces deltas that were dropped.
 const (
@@ -138,13 +143,14 @@ const (
 // A Follower follows one run and keeps its newest frames. Frames are numbered from 0.
 //
 // The follower's goroutine owns the fields above the mutex, apart from clients, which is the hub's.
-// Listeners read reader and err only after ready is closed. The mutex guards the fields below it.
+// Listeners read reader, swarm and err only after ready is closed. The mutex guards the fields below it.
 type Follower struct {
 	id       swarm.RunID
 	ready    chan struct{} // closed when it has begun or failed to
 	reader   *run.Reader   // nil = it failed to begin
 	timeline *run.Timeline
-	clients  int // guarded by the hub's mutex
+	clients  int  // guarded by the hub's mutex
+	swarm    bool // the run is a swarm, whose events have names in seed 002, too
 	ctx      context.Context
 	stop     context.CancelFunc
 	ended    bool                    // the run has ended, by its log
@@ -203,7 +209,7 @@ func (f *Follower) begin(h *statedir.Home) (*run.Reader, error) {
 		f.timeline, err = reader.TimelineFrom(v)
 	}
 	if err == nil {
-		f.ended = v.Status.Ended()
+		f.ended, f.swarm = v.Status.Ended(), v.Kind == swarm.SwarmRun
 		f.over = f.ended && !driven
 		err = f.recall(reader, v)
 	}
@@ -231,7 +237,7 @@ func (f *Follower) recall(reader *run.Reader, v *view.Run) error {
 			return swarm.Errorf(swarm.Storage, "the log ends before event %d", v.Seq)
 		}
 		for i := range events {
-			f.add(EventFrame(f.id, &events[i]))
+			f.add(f.eventFrame(&events[i]))
 		}
 	}
 	return nil
@@ -289,7 +295,24 @@ func (f *Follower) frame(m run.Entry) Frame {
 	case swarm.RunOwned, swarm.RunInterrupted: // the turns of the old driver were cut
 		clear(f.agents)
 	}
-	return EventFrame(f.id, m.Event)
+	return f.eventFrame(m.Event)
+}
+
+// eventFrame encodes an event, and for a swarm also under its name in seed 002.
+func (f *Follower) eventFrame(e *swarm.Event) Frame {
+	one := EventFrame(f.id, e)
+	if !f.swarm {
+		return one
+	}
+	if s, ok := seedEvent(f.id, e); ok {
+		data, err := json.Marshal(s)
+		if err != nil { // its body is not JSON, and is sent as a string
+			s.Payload, _ = json.Marshal(string(e.Data))
+			data, _ = json.Marshal(s)
+		}
+		one.SeedName, one.SeedWire = s.Type, eventWire(e.Seq, s.Type, data)
+	}
+	return one
 }
 
 // publish adds frames and wakes the listeners. It reports whether these were the last frames.
@@ -313,10 +336,10 @@ func (f *Follower) add(one Frame) {
 		f.seq = one.Seq
 	}
 	f.frames = append(f.frames, one)
-	f.bytes += len(one.Wire)
+	f.bytes += one.size()
 	for len(f.frames) > Kept || f.bytes > keptBytes && len(f.frames) > 1 {
 		gone := f.frames[0]
-		f.frames, f.first, f.bytes = f.frames[1:], f.first+1, f.bytes-len(gone.Wire)
+		f.frames, f.first, f.bytes = f.frames[1:], f.first+1, f.bytes-gone.size()
 		f.floor = max(f.floor, gone.Seq)
 	}
 	switch swarm.EventKind(one.Kind) {
@@ -372,12 +395,17 @@ func EventFrame(id swarm.RunID, e *swarm.Event) Frame {
 		public.Data, _ = json.Marshal(string(e.Data))
 		data, _ = json.Marshal(public)
 	}
-	wire := strconv.AppendInt([]byte("id: "), e.Seq, 10)
-	if isWord(string(e.Kind)) {
-		wire = append(append(wire, "\nevent: "...), e.Kind...)
+	return Frame{Seq: e.Seq, Kind: string(e.Kind), turn: e.Turn, Wire: eventWire(e.Seq, string(e.Kind), data)}
+}
+
+// eventWire writes an event for the wire.
+func eventWire(seq int64, name string, data []byte) []byte {
+	wire := strconv.AppendInt([]byte("id: "), seq, 10)
+	if isWord(name) {
+		wire = append(append(wire, "\nevent: "...), name...)
 	}
 	wire = append(append(wire, "\ndata: "...), data...)
-	return Frame{Seq: e.Seq, Kind: string(e.Kind), turn: e.Turn, Wire: append(wire, "\n\n"...)}
+	return append(wire, "\n\n"...)
 }
 
 // isWord reports whether a text has only the characters of event kinds.

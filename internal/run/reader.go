@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 
 	"swarm"
 	"swarm/internal/statedir"
@@ -86,6 +87,28 @@ func (r *Reader) Details() (view.Details, error) {
 	d, err := view.Collect(swarm.Events(r.log, 0))
 	markInterrupted(d.Turns, driven)
 	return d, err
+}
+
+// Query returns the query of a swarm; "" if the run is none.
+func (r *Reader) Query() (string, error) {
+	p, err := swarm.FindPlan(r.log, planKey)
+	if err != nil || p.Swarm == nil {
+		return "", err
+	}
+	text, err := r.Text(p.Swarm.Query)
+	return string(text), err
+}
+
+// BegunBy reports whether the run was begun with this command line. Secrets are stored nowhere, so
+// they count as equal.
+func (r *Reader) BegunBy(args []string) (bool, error) {
+	p, err := swarm.FindPlan(r.log, planKey)
+	if err != nil {
+		return false, err
+	}
+	start, _, err := swarm.FindBody[swarm.RunStart](r.log, string(swarm.RunStarted))
+	redact := Redactor(p)
+	return slices.EqualFunc(start.Args, args, func(stored, arg string) bool { return stored == string(redact([]byte(arg))) }), err
 }
 
 // Text returns a text from the run's log: a prompt or an output.
