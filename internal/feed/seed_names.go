@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -101,12 +100,12 @@ func beginning(text string) string {
 	return excerpt.Head(excerpt.OneLine(text), most)
 }
 
-// seedAgent returns the seed's id of an agent. What nobody in particular does, the supervisor does.
+// seedAgent returns the seed's id of an agent. The seed knows no runtime beside the supervisor.
 func seedAgent(name string) string {
-	if name == swarm.Supervisor {
+	if name == swarm.Supervisor || name == swarm.Orchestrator || name == "" {
 		return SeedSupervisor
 	}
-	return cmp.Or(name, SeedSupervisor)
+	return name
 }
 
 // turnStarted names the start of a turn: an agent's first one, and those that begin a phase. A turn
@@ -131,7 +130,7 @@ func (s *SeedEvent) planAdded(p *swarm.Plan) {
 	}
 	agents := make([]seedSubtask, len(p.Swarm.Subtasks))
 	for i, t := range p.Swarm.Subtasks {
-		agents[i] = seedSubtask{t.Agent, t.ID, t.Description, t.Role, t.DependsOn}
+		agents[i] = seedSubtask{t.Agent, t.ID, t.Description, t.Role, t.DependsOn, t.For}
 	}
 	s.phase(spawning, agents)
 }
@@ -154,6 +153,7 @@ type seedSubtask struct {
 	Description string   `json:"description"`
 	Role        string   `json:"role,omitempty"`
 	DependsOn   []string `json:"depends_on,omitempty"`
+	RequestedBy string   `json:"requested_by,omitempty"` // the agent that asked for help
 }
 
 // A seedEntry is the payload of workspace_updated.
