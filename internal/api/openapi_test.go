@@ -302,7 +302,9 @@ tasks:
 	ask(400, "POST", tasks, "", `{"query":"x"}`)
 	ask(200, "GET", tasks+"/{id}", "", "", "id", string(begunTask.TaskID))
 	ask(404, "GET", tasks+"/{id}", "", "", "id", b.Run)
-	ask(200, "GET", runs, "", "", "id", string(begunTask.TaskID))
+	for _, path := range []string{"", "/turns", "/turns/{turn}", "/nodes", "/topics", "/mail"} {
+		ask(200, "GET", runs+path, "", "", "id", string(begunTask.TaskID), "turn", get[fullTask](h, tasks+"/@last").Agents[1].AgentID+"/1/1")
+	}
 	ask(409, "POST", tasks+"/{id}/pause", "", "", "id", string(begunTask.TaskID))
 	idle, _, _ := h.logOf(swarm.RunStart{Kind: swarm.SwarmRun, Dir: h.dir}) // nobody drives it
 	ask(202, "POST", tasks+"/{id}/pause", "", "", "id", idle)

@@ -42,20 +42,24 @@ type taskUsage struct {
 // A fullTask is all of a task.
 type fullTask struct {
 	task
-	UpdatedAt time.Time   `json:"updated_at"`
-	Error     string      `json:"error,omitempty"` // why it failed or was cancelled
-	Agents    []taskAgent `json:"agents"`
+	UpdatedAt  time.Time        `json:"updated_at"`
+	Result     string           `json:"result,omitempty"`     // the answer
+	References []view.Reference `json:"references,omitempty"` // the turns that the answer names
+	Error      string           `json:"error,omitempty"`      // why it failed or was cancelled
+	Agents     []taskAgent      `json:"agents"`
 }
 
 // A taskAgent is an agent of a task.
 type taskAgent struct {
-	AgentID    string       `json:"agent_id"`
-	Status     swarm.Status `json:"status"`
-	Message    string       `json:"message,omitempty"` // why it has ended, or what its last failure was
-	Iterations int          `json:"iterations"`        // that it has begun
-	Model      string       `json:"model,omitempty"`
-	Provider   string       `json:"provider,omitempty"`
-	Usage      taskUsage    `json:"usage"`
+	AgentID    string        `json:"agent_id"`
+	Task       string        `json:"task,omitempty"` // its subtask
+	Status     swarm.Status  `json:"status"`
+	Reason     swarm.Outcome `json:"reason,omitempty"`  // how it has ended, as in agent_completed
+	Message    string        `json:"message,omitempty"` // why it has ended, or what its last failure was
+	Iterations int           `json:"iterations"`        // that it has begun
+	Model      string        `json:"model,omitempty"`
+	Provider   string        `json:"provider,omitempty"`
+	Usage      taskUsage     `json:"usage"`
 }
 
 func taskOf(s swarm.RunSummary) task {
@@ -95,7 +99,7 @@ func (a *API) listTasks(r *http.Request) (reply, error) {
 	return ok(list)
 }
 
-// showTask returns a task with its query and its agents.
+// showTask returns a task with its query, its answer and its agents.
 func (a *API) showTask(r *http.Request) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
@@ -121,6 +125,13 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 	if p.Status != swarm.Completed {
 		full.Error = p.Reason
 	}
+	if p.Answer != "" {
+		answer, err := l.Answer()
+		if err != nil {
+			return reply{}, err
+		}
+		full.Result, full.References = answer.Text, answer.References
+	}
 	for _, t := range p.Tasks {
 		full.Agents = append(full.Agents, agentOf(&t))
 	}
@@ -128,11 +139,11 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 }
 
 func agentOf(t *view.Task) taskAgent {
-	id := t.Agent
-	if id == swarm.Supervisor {
-		id = feed.SeedSupervisor
+	a := taskAgent{feed.SeedAgent(t.Agent), "", t.Status, t.Outcome, t.Reason, t.Iteration, t.Model, t.Provider, usageOf(t.Usage)}
+	if t.Subtask != nil {
+		a.Task = t.Subtask.Description
 	}
-	return taskAgent{id, t.Status, t.Reason, t.Iteration, t.Model, t.Provider, usageOf(t.Usage)}
+	return a
 }
 
 // startTask starts a task. The reply is sent when its run is on disk.

@@ -23,7 +23,7 @@ func (h *house) swarmProject() {
 	h.t.Helper()
 	h.write("swarm/swarm.yaml", "provider: fake\nproviders: {fake: {kind: script, script: say.yaml}}\n")
 	h.write("swarm/say.yaml", `- {agent: supervisor, iteration: 1, say: '{"subtasks": [{"id": "us", "description": "The US market"}, {"id": "jp", "description": "The Japanese market"}]}'}
-- {agent: supervisor, say: 'The US leads. Japan follows.'}
+- {agent: supervisor, say: 'The US leads [us/1]. Japan follows.'}
 - {task: us, iteration: 1, say: '{"action": "publish_data", "topic": "findings", "data": "NVIDIA has 80 %"}'}
 - {task: us, iteration: 2, say: '{"action": "done", "response": "NVIDIA leads."}'}
 - {task: jp, iteration: 1, say: '{"action": "send_message", "to": "supervisor", "message_type": "info", "payload": {"message": "half done"}}'}
@@ -81,6 +81,12 @@ func TestATaskIsASwarm(t *testing.T) {
 	full := get[fullTask](h, "/api/v1/tasks/"+id)
 	if full.Status != swarm.Completed || full.Query != "Compare chip markets" || full.CompletedAt.IsZero() || len(full.Agents) != 3 || full.Agents[0].AgentID != "swarm-supervisor" || full.Error != "" {
 		t.Errorf("it is shown as %+v", full)
+	}
+	if full.Result != "The US leads [us/1]. Japan follows." || len(full.References) != 1 || !full.References[0].Found {
+		t.Errorf("its answer is %q with %+v", full.Result, full.References)
+	}
+	if a := full.Agents[2]; a.Task != "The Japanese market" || a.Reason != swarm.OutcomeConverged || a.Iterations != 3 || a.Message == "" {
+		t.Errorf("an agent is shown as %+v", a)
 	}
 	for query, want := range map[string]int{"": 1, "?session_id=session-123": 1, "?session_id=other": 0, "?status=failed": 0, "?status=completed&limit=1": 1} {
 		if got := get[taskList](h, "/api/v1/tasks"+query); len(got.Tasks) != want {

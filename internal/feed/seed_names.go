@@ -30,7 +30,7 @@ var SeedNames = []string{workflowStarted, progress, agentStarted, agentCompleted
 
 // The seed's ids of what is no agent of a subtask.
 const (
-	SeedSupervisor = "swarm-supervisor"
+	seedSupervisor = "swarm-supervisor"
 	seedWorkspace  = "workspace"
 )
 
@@ -59,7 +59,7 @@ type SeedEvent struct {
 // seedEvent returns an event of a swarm's run in the seed's fields. It is false if the seed has no
 // name for it.
 func seedEvent(run swarm.RunID, e *swarm.Event) (SeedEvent, bool) {
-	s := SeedEvent{WorkflowID: run, AgentID: seedAgent(e.Agent), Timestamp: e.Time, Seq: e.Seq, Kind: e.Kind, Turn: e.Turn, Payload: e.Data}
+	s := SeedEvent{WorkflowID: run, AgentID: SeedAgent(e.Agent), Timestamp: e.Time, Seq: e.Seq, Kind: e.Kind, Turn: e.Turn, Payload: e.Data}
 	switch e.Kind {
 	case swarm.RunStarted:
 		s.Type = workflowStarted
@@ -80,7 +80,7 @@ func seedEvent(run swarm.RunID, e *swarm.Event) (SeedEvent, bool) {
 	case swarm.TopicPublished:
 		s.Type, s.AgentID = workspaceUpdated, seedWorkspace
 		_ = swarm.UseBody(e, func(b swarm.TopicEntry) {
-			s.Message, s.Payload = beginning(b.Text()), swarm.Encode(seedEntry{b.Topic, seedAgent(e.Agent), b.Data})
+			s.Message, s.Payload = beginning(b.Text()), swarm.Encode(seedEntry{b.Topic, SeedAgent(e.Agent), b.Data})
 		})
 	case swarm.PlanAdded:
 		_ = swarm.UseBody(e, func(b swarm.Plan) { s.planAdded(&b) })
@@ -100,10 +100,10 @@ func beginning(text string) string {
 	return excerpt.Head(excerpt.OneLine(text), most)
 }
 
-// seedAgent returns the seed's id of an agent. The seed knows no runtime beside the supervisor.
-func seedAgent(name string) string {
+// SeedAgent returns the seed's id of an agent. The seed knows no runtime beside the supervisor.
+func SeedAgent(name string) string {
 	if name == swarm.Supervisor || name == swarm.Orchestrator || name == "" {
-		return SeedSupervisor
+		return seedSupervisor
 	}
 	return name
 }
@@ -136,7 +136,7 @@ func (s *SeedEvent) planAdded(p *swarm.Plan) {
 }
 
 func (s *SeedEvent) phase(name string, agents []seedSubtask) {
-	s.Type, s.AgentID, s.Message = progress, SeedSupervisor, name
+	s.Type, s.AgentID, s.Message = progress, seedSupervisor, name
 	s.Payload = swarm.Encode(seedPhase{name, agents})
 }
 
