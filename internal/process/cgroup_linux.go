@@ -132,7 +132,26 @@ func (c *children) cgroup(runID swarm.RunID) *cgroup {
 		return nil
 	}
 	c.cgroups[runID] = g
+	sweepCgroups(folder)
 	return g
+}
+
+// sweepCgroups removes the empty cgroups of drivers that were killed, and whose state folder is gone
+// with the mark that leads to them. The kernel refuses to remove one that has processes. A driver in
+// another pid namespace may seem to be dead; it then starts its next program without a cgroup.
+func sweepCgroups(folder string) {
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		name, ours := strings.CutPrefix(e.Name(), "swarm-")
+		pid, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+		if !ours || err != nil || pid <= 0 || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		g := &cgroup{filepath.Join(folder, e.Name()), -1}
+		if text, err := os.ReadFile(filepath.Join(g.path, "cgroup.events")); err == nil && bytes.Contains(text, []byte("populated 0")) {
+			g.remove()
+		}
+	}
 }
 
 // checkCgroup returns why no cgroup can be made here; nil = one can.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -61,6 +62,40 @@ func TestCgroupIsMadeByTheFirstProgram(t *testing.T) {
 	release()
 	if isCgroup(path) {
 		t.Errorf("%s is left", path)
+	}
+}
+
+// A new cgroup takes the place of those that killed drivers have left empty. Others stay: that of a
+// driver that lives, and one with a process.
+func TestEmptyCgroupsOfDeadDriversAreSwept(t *testing.T) {
+	dead, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dead.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	j, path, _ := contained(t, "true")
+	folder := filepath.Dir(path)
+	ofDead := func(name string) string { return filepath.Join(folder, "swarm-"+name+"-"+strconv.Itoa(dead.Pid)) }
+	empty, full, live := ofDead("swept"), ofDead("full"), filepath.Join(folder, "swarm-live-"+strconv.Itoa(os.Getpid()))
+	for _, dir := range []string{empty, filepath.Join(empty, "own"), full, live} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { (&cgroup{dir, -1}).remove() })
+	}
+	sleeper := exec.Command("sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sleeper.Process.Kill(); sleeper.Wait() })
+	if err := os.WriteFile(filepath.Join(full, "cgroup.procs"), []byte(strconv.Itoa(sleeper.Process.Pid)), 0); err != nil {
+		t.Fatal(err)
+	}
+	run(t, j)
+	if isCgroup(empty) || !isCgroup(full) || !isCgroup(live) || !isCgroup(path) {
+		t.Errorf("left: empty %v, full %v, live %v, own %v", isCgroup(empty), isCgroup(full), isCgroup(live), isCgroup(path))
 	}
 }
 
