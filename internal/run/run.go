@@ -349,7 +349,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.phase = p.Team.Phase
 	}
 	d.notifier = p.Notify
-	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, d.start.Sources)
+	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, append(slices.Clone(d.start.Sources), d.home.PromptPath()))
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(p, tokens)
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
