@@ -214,7 +214,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		release() // before the mark, by which the next command finds what a killed process leaves
 		unmark()
 	}()
-	if !r.home.Exists(r.ID) { // pruned before this process owned it
+	if !r.home.HasLog(r.ID) { // pruned before this process owned it
 		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -18,10 +18,16 @@ func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	return s
 }
 
-// Exists reports whether the run exists.
+// Exists reports whether the run exists. It does even if its log was deleted and the rest was not.
 func (h *Home) Exists(run swarm.RunID) bool {
 	_, ok := h.entry(run)
 	return ok
+}
+
+// HasLog reports whether the run's log is in its place.
+func (h *Home) HasLog(run swarm.RunID) bool {
+	entry, ok := h.entry(run)
+	return ok && !entry.Damaged
 }
 
 // entry returns the run's entry in the store's list.
