@@ -275,6 +275,10 @@ func AnsweredKey(id string) string { return "answered:" + id }
 // RetryQuestion is the id of the approval that asks whether a failed task gets another attempt.
 func RetryQuestion(turn string) string { return turn + "/retry" }
 
+// PlanQuestion is the id of the approval that asks whether the agents of a swarm work on its
+// subtasks.
+const PlanQuestion = Supervisor + "/plan"
+
 // GrantedKey is the key of the plan that a granted growth request adds.
 func GrantedKey(id string) string { return "plan:" + id }
 

@@ -194,13 +194,15 @@ type Team struct {
 // A Swarm says how a team divides a query, works on the parts in iterations, and answers.
 type Swarm struct {
 	Query      Hash          `json:"query,omitempty"`
-	Workers    int           `json:"workers"`         // agents that work at once
-	Iterations int           `json:"iterations"`      // of one agent
-	Timeout    time.Duration `json:"timeout"`         // of one agent, from its first turn
-	Messages   int           `json:"messages"`        // that one agent may send
-	Subtasks   []Subtask     `json:"subtasks"`        // the parts of the query that this plan adds
-	Worker     Agent         `json:"worker,omitzero"` // what an agent is like whose subtask names no role
-	Roles      []Agent       `json:"roles,omitempty"` // what agents are like whose subtask names one of these
+	Workers    int           `json:"workers"`           // agents that work at once
+	Iterations int           `json:"iterations"`        // of one agent
+	Timeout    time.Duration `json:"timeout"`           // of one agent, from its first turn
+	Messages   int           `json:"messages"`          // that one agent may send
+	Subtasks   []Subtask     `json:"subtasks"`          // the parts of the query that this plan adds
+	Approve    bool          `json:"approve,omitempty"` // a person decides whether the agents work on the subtasks
+	Most       Usage         `json:"most,omitzero"`     // the most that the run can use, as far as its prices are known
+	Worker     Agent         `json:"worker,omitzero"`   // what an agent is like whose subtask names no role
+	Roles      []Agent       `json:"roles,omitempty"`   // what agents are like whose subtask names one of these
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
 }

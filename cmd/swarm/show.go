@@ -180,6 +180,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if tokens := term.SomeTokens(p.Usage); tokens != "" {
 		parts = append(parts, tokens)
 	}
+	if share := term.CoordinationShare(&p); share != "" {
+		parts = append(parts, share)
+	}
 	if usd := term.USD(p.Usage.USD); usd != "" {
 		parts = append(parts, usd)
 	}

@@ -19,11 +19,11 @@ import (
 
 func (a *app) solveCommand() *cobra.Command {
 	var (
-		src            source
-		agents, most   int
-		plan           string
-		detach         bool
-		record, replay string
+		src             source
+		agents, most    int
+		plan            string
+		detach, approve bool
+		record, replay  string
 	)
 	cmd := &cobra.Command{
 		Use:   "solve QUERY",
@@ -53,7 +53,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 				return err
 			}
 			r := src.request(a, nil)
-			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay = args[0], agents, most, plan, replay
+			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay, r.ApprovePlan = args[0], agents, most, plan, replay, approve
 			return a.plan(r, record)
 		},
 	}
@@ -62,6 +62,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	f.IntVar(&agents, "agents", 0, "how many agents work at the same time (default 3)")
 	f.IntVar(&most, "iterations", 0, "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
+	f.BoolVar(&approve, "approve-plan", false, "show the plan and what it costs at most, and wait for swarm approve or swarm deny")
 	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
@@ -160,7 +161,7 @@ func (a *app) printSwarmEnd(p view.Picture) {
 	if !p.Ended.IsZero() {
 		parts = append(parts, term.Duration(p.Ended.Sub(p.Started)))
 	}
-	for _, part := range []string{term.SomeTokens(p.Usage), term.USD(p.Usage.USD)} {
+	for _, part := range []string{term.SomeTokens(p.Usage), term.CoordinationShare(&p), term.USD(p.Usage.USD)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -27,6 +27,7 @@ func (b *Bundle) HoldAnswer(query string) (*Forecast, error) {
 	}
 	f.addSwarm(p, 2, "work", plan.WantAction, workers, p.Team.MaxAgents, p.Swarm.Iterations, prompt.MaxIteration)
 	held := f.addSwarm(p, 3, "answer", plan.WantAnswer, p.Agents[:1], 1, 1, prompt.MaxSynthesis(query))
+	p.Swarm.Most = f.most()
 	if !p.Budget.LimitsUse() {
 		return f, nil
 	}
@@ -38,6 +39,22 @@ func (b *Bundle) HoldAnswer(query string) (*Forecast, error) {
 	p.Budget.Held = held
 	f.Budget = p.Budget
 	return f, nil
+}
+
+// most is the most that a swarm can use within its budget.
+func (f *Forecast) most() swarm.Usage {
+	u := swarm.Usage{Calls: int64(f.MaxTurns), InputTokens: f.MaxInput, OutputTokens: f.MaxOutput, USD: f.MaxUSD}
+	if b := f.Budget; b.Calls > 0 {
+		u.Calls = min(u.Calls, b.Calls)
+	}
+	if b := f.Budget; b.Tokens > 0 && u.Tokens() > b.Tokens {
+		u.OutputTokens = min(u.OutputTokens, b.Tokens)
+		u.InputTokens = b.Tokens - u.OutputTokens
+	}
+	if b := f.Budget; b.USD > 0 {
+		u.USD = min(u.USD, b.USD)
+	}
+	return u
 }
 
 // addSwarm adds a step of a swarm, and returns what one turn of it needs at most. Of several agents

@@ -14,24 +14,25 @@ import (
 // A Request asks for a run: of a pipeline or of tasks, or, with a goal, of a team. Defaults are
 // those of `swarm up` and `swarm team`.
 type Request struct {
-	Dir        string   `json:"dir"`      // the folder to start it in; "" = the caller's
-	File       string   `json:"file"`     // the compose file
-	Pipeline   string   `json:"pipeline"` // the pipeline to run
-	Tasks      []string `json:"tasks"`    // or the tasks, with their dependencies
-	Only       bool     `json:"only"`     // without the dependencies
-	Set        []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
-	Provider   string   `json:"provider"`
-	Jobs       int      `json:"jobs"`       // maximum of parallel turns
-	Stdin      string   `json:"stdin"`      // the text of {{STDIN}}
-	Query      string   `json:"query"`      // a swarm's query
-	Agents     int      `json:"agents"`     // of a swarm: how many work at once; 0 = the default
-	Iterations int      `json:"iterations"` // of a swarm: of one agent; 0 = as the file says
-	Subtasks   string   `json:"-"`          // of a swarm: the file that divides the query; "" = the supervisor does
-	Goal       string   `json:"goal"`       // a team's goal
-	To         string   `json:"to"`         // the agent that gets the goal
-	Done       []string `json:"done"`       // conditions that the goal is reached
-	Mode       string   `json:"mode"`
-	Phase      string   `json:"phase"`
+	Dir         string   `json:"dir"`      // the folder to start it in; "" = the caller's
+	File        string   `json:"file"`     // the compose file
+	Pipeline    string   `json:"pipeline"` // the pipeline to run
+	Tasks       []string `json:"tasks"`    // or the tasks, with their dependencies
+	Only        bool     `json:"only"`     // without the dependencies
+	Set         []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
+	Provider    string   `json:"provider"`
+	Jobs        int      `json:"jobs"`       // maximum of parallel turns
+	Stdin       string   `json:"stdin"`      // the text of {{STDIN}}
+	Query       string   `json:"query"`      // a swarm's query
+	Agents      int      `json:"agents"`     // of a swarm: how many work at once; 0 = the default
+	Iterations  int      `json:"iterations"` // of a swarm: of one agent; 0 = as the file says
+	ApprovePlan bool     `json:"-"`          // of a swarm: a person decides whether its agents work on the plan
+	Subtasks    string   `json:"-"`          // of a swarm: the file that divides the query; "" = the supervisor does
+	Goal        string   `json:"goal"`       // a team's goal
+	To          string   `json:"to"`         // the agent that gets the goal
+	Done        []string `json:"done"`       // conditions that the goal is reached
+	Mode        string   `json:"mode"`
+	Phase       string   `json:"phase"`
 
 	Structured json.RawMessage        `json:"-"` // structured data with the goal
 	Origin     *swarm.Origin          `json:"-"` // the message of another program that begins the run

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"time"
+
 	"swarm"
 	"swarm/internal/plan"
 )
@@ -76,4 +78,20 @@ func (t *team) supervised(m *plan.Member, r Result) error {
 		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason}, swarm.NewMessage(swarm.BackFailed, r.Reason))
 	}
 	return err
+}
+
+// askPlan asks a person whether the workers may begin. The wall time stands still meanwhile.
+func (t *team) askPlan() error {
+	if t.wallStops.IsZero() {
+		t.wallStops = t.fx.Now()
+	}
+	return t.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(swarm.PlanQuestion), Agent: swarm.Supervisor, Task: swarm.Supervisor, Body: t.PlanQuestion()})
+}
+
+// planAnswered lets the wall time go on.
+func (t *team) planAnswered(id string) {
+	if id == swarm.PlanQuestion && t.pausing.IsZero() && !t.wallStops.IsZero() {
+		t.delay(t.fx.Now().Sub(t.wallStops))
+		t.wallStops = time.Time{}
+	}
 }

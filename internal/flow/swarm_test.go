@@ -215,6 +215,10 @@ func TestSwarm(t *testing.T) {
 			begin + "go a/1/1; go b/1/1; budget_spent; agent_ended a: done; return a; task_retrying b after 5s; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
 		{"and if it is too short, the results are the answer", "a b", nil, hive{budget: swarm.Budget{Wall: time.Minute}, world: world{ends: map[string]string{"supervisor/2/1": "slow"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
 			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; notice; budget_spent; list supervisor/2/2; run_ended failed 3"},
+		{"a person approves the plan", "a", func(s *swarm.Swarm) { s.Approve = true }, hive{budget: swarm.Budget{Wall: time.Minute}, acts: map[string]string{"plan": "approved", "a/1/1": "done"}},
+			begin + "approval_asked supervisor; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"or denies it: nobody works", "a b", func(s *swarm.Swarm) { s.Approve = true }, hive{acts: map[string]string{"plan": "answered"}},
+			begin + "approval_asked supervisor; run_ended cancelled 1"},
 		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},
 			begin + "go a/1/1; go action/a/1/1; go a/2/1; run_pausing; run_unpaused; agent_ended a: done; return a; run_ended completed 0"},
 		{"the run is cancelled", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "cut", "b/1/1": "cut"}, before: map[string]string{"a/1/1": "cancel"}}},
@@ -243,6 +247,10 @@ func TestSwarm(t *testing.T) {
 }
 
 func (h *hive) Tell(f flow.Fact) error {
+	if f.Kind == swarm.ApprovalAsked {
+		h.jump = time.Hour // people take their time
+		h.control(h.acts["plan"] + " " + swarm.PlanQuestion)
+	}
 	if e, ok := f.Body.(swarm.AgentEnd); ok {
 		h.told = append(h.told, "agent_ended "+f.Agent+": "+string(e.Outcome))
 		return nil

@@ -77,6 +77,8 @@ func (t *team) do(s plan.TeamStep) error {
 		return t.fx.Go(c)
 	case plan.TakeAction:
 		return t.takeAction(s)
+	case plan.AskPlan:
+		return t.askPlan()
 	case plan.Divide:
 		return t.divide(string(s.Turn))
 	case plan.EndAgent:
@@ -109,6 +111,8 @@ func (t *team) handle(s Signal) error {
 		err = t.turnEnded(s.Agent, s.Result)
 	case swarm.ActionEnded:
 		err = t.actionEnded(s.Agent, s.Result)
+	case swarm.ApprovalAnswered:
+		t.planAnswered(s.Body.(swarm.ApprovalAnswer).ID)
 	case swarm.PlanAdded:
 		_, _, err = t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
 	case swarm.Control:

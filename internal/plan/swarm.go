@@ -53,6 +53,8 @@ type SwarmState struct {
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has said how to divide the query, and the plan with the subtasks is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
 	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
+	Asked    bool         `json:"asked,omitempty"`    // a person is asked whether the agents work on the subtasks
+	Approved bool         `json:"approved,omitempty"` // the person has said yes
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 }
 
@@ -129,7 +131,7 @@ func (t *Team) summon() {
 		}
 		if m.End == nil {
 			working++
-			if !slices.ContainsFunc(m.Effort.Needs, t.works) {
+			if !t.unapproved() && !slices.ContainsFunc(m.Effort.Needs, t.works) {
 				m.Want = WantAction
 			}
 		}
@@ -184,6 +186,43 @@ func (t *Team) converge(m *Member, why swarm.Message) {
 	if m != nil && m.Effort != nil {
 		m.Effort.end(swarm.OutcomeConverged, wording.Text(why))
 	}
+}
+
+// unapproved says whether the workers wait for a person who has to approve the plan.
+func (t *Team) unapproved() bool { return t.Swarm.Rules.Approve && !t.Swarm.Approved }
+
+// question returns the step that asks a person about the plan, once.
+func (t *Team) question() []TeamStep {
+	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Divided || t.Swarm.Asked || !t.unapproved() {
+		return nil
+	}
+	return []TeamStep{{Kind: AskPlan, Agent: Supervisor}}
+}
+
+// PlanQuestion asks a person whether the workers may begin, and says what they use at most.
+func (t *Team) PlanQuestion() swarm.Approval {
+	workers := 0
+	for i := range t.Members {
+		if t.Members[i].Effort != nil {
+			workers++
+		}
+	}
+	what, most := fmt.Sprintf("have %d agents work on the plan", workers), t.Swarm.Rules.Most
+	switch {
+	case most.USD > 0:
+		what += fmt.Sprintf(", for at most $%.2f and %d tokens", most.USD, most.Tokens())
+	case most.Tokens() > 0:
+		what += fmt.Sprintf(", with at most %d tokens", most.Tokens())
+	}
+	return swarm.Approval{ID: swarm.PlanQuestion, What: what}
+}
+
+// decidePlan records a person's answer. A run whose plan is denied ends without work.
+func (t *Team) decidePlan(ok bool) {
+	if t.Swarm.Approved = ok; !ok {
+		t.close(ClosedByCancel)
+	}
+	t.summon()
 }
 
 // works says whether an agent has not ended.

@@ -28,7 +28,10 @@ func (t *Team) Apply(f Fact) {
 	case swarm.ApprovalAsked:
 		t.ask(f.Agent, f.Body.(swarm.Approval))
 	case swarm.ApprovalAnswered:
-		t.answer(f.Agent, f.Body.(swarm.ApprovalAnswer).ID)
+		a := f.Body.(swarm.ApprovalAnswer)
+		if t.answer(f.Agent, a.ID); a.ID == swarm.PlanQuestion && t.Swarm != nil && t.Swarm.Asked && !t.Swarm.Approved {
+			t.decidePlan(a.OK)
+		}
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlCommand))
 	case swarm.RunOwned:
@@ -213,7 +216,9 @@ func (t *Team) overdue(o swarm.Overdue) {
 // ask records an agent's request for approval. A turn waits for the approval of a tool, but not for
 // the answer to a growth request.
 func (t *Team) ask(agent string, a swarm.Approval) {
-	if a.Growth != nil {
+	if a.ID == swarm.PlanQuestion && t.Swarm != nil {
+		t.Swarm.Asked = true
+	} else if a.Growth != nil {
 		t.Open = append(t.Open, Request{a.ID, agent})
 		t.Swarm.grow(a.ID)
 	} else if m := t.Member(agent); m != nil {

@@ -31,6 +31,7 @@ const (
 	GiveUpOn                       // give up on the agent's reply
 	DealWith                       // carry out the answer to the request; the team counts it as handled
 	Divide                         // make workers of the subtasks that the supervisor's turn names
+	AskPlan                        // ask a person whether the workers may begin
 	TakeAction                     // take the action that the worker's turn asks for
 )
 
@@ -40,7 +41,7 @@ const (
 // The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
 // an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.actions, t.cutTurns, t.turns, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.question, t.actions, t.cutTurns, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}

@@ -30,7 +30,22 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	if n > 1 {
 		line += " each"
 	}
+	if tokens := limits.Most.Tokens(); tokens > 0 {
+		line += "; in all at most " + Count(tokens) + " tokens"
+	}
+	if limits.Most.USD > 0 {
+		line += ", " + USD(limits.Most.USD)
+	}
 	return line
+}
+
+// CoordinationShare says which part of a swarm's tokens went into coordination, or "".
+func CoordinationShare(p *view.Picture) string {
+	share := p.CoordinationShare()
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of them for coordination", 100*share)
 }
 
 // SubtaskLine describes the subtask of a worker: what it is, and which agents must have ended before.

@@ -172,6 +172,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	var usage swarm.Usage
 	var out Output
 	var session string
+	var action swarm.ActionKind
 	if t.agent >= 0 {
 		session = r.agents[t.agent].Session
 	}
@@ -193,7 +194,8 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 		case "hint":
 			ok = set(&t.Hint, m.value)
 		case "action":
-			t.Doing = actionWords(m.value)
+			act := readAction(m.value)
+			action, t.Doing = act.Kind, DescribeAction(&act)
 		}
 	}
 	if !ok || m.bad {
@@ -214,6 +216,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	t.Turn = e.Turn
 	t.Usage = t.Usage.Plus(usage)
 	r.Usage = r.Usage.Plus(usage)
+	r.addCoordination(e.Agent, action, usage)
 	if t.agent >= 0 {
 		a := &r.agents[t.agent]
 		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session

@@ -64,7 +64,7 @@ func (r *Run) addSubtasks(p *swarm.Plan) {
 		return
 	}
 	if r.Swarm == nil {
-		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations}
+		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations, Most: p.Swarm.Most}
 		if p.Team != nil {
 			r.Swarm.MaxAgents = p.Team.MaxAgents
 		}
@@ -86,14 +86,33 @@ func (r *Run) addEffort(t *Task) {
 	}
 }
 
-// actionWords reads the words of a [swarm.Action]. A program has taken its action by itself, so
-// there are no words for it.
-func actionWords(value []byte) string {
-	var a swarm.Action
+// readAction reads a [swarm.Action]. One that cannot be read is none.
+func readAction(value []byte) (a swarm.Action) {
 	if json.Unmarshal(value, &a) != nil {
-		return ""
+		return swarm.Action{}
 	}
-	return DescribeAction(&a)
+	return a
+}
+
+// addCoordination counts the tokens of a turn, if the turn is coordination and not work.
+func (r *Run) addCoordination(agent string, kind swarm.ActionKind, u swarm.Usage) {
+	if r.Swarm == nil {
+		return
+	}
+	switch {
+	case agent == swarm.Supervisor, kind == swarm.ActSendMessage, kind == swarm.ActPublishData, kind == swarm.ActRequestHelp:
+		limits := *r.Swarm // a picture that was taken has the former figure
+		limits.Coordination += u.Tokens()
+		r.Swarm = &limits
+	}
+}
+
+// CoordinationShare is the part of a swarm's tokens that went into coordination, from 0 to 1.
+func (p *Picture) CoordinationShare() float64 {
+	if p.Swarm == nil || p.Usage.Tokens() == 0 {
+		return 0
+	}
+	return float64(p.Swarm.Coordination) / float64(p.Usage.Tokens())
 }
 
 // DescribeAction describes the action of an iteration in one line.
