@@ -19,8 +19,8 @@ const detachedVariable = "SWARM_DETACHED_FD"
 
 // detach starts the same command in a session of its own, and returns when the run is on disk.
 // Until then the child writes its errors to our standard error. If it ends before that, its exit
-// code becomes ours.
-func (a *app) detach() error {
+// code becomes ours. next is what else to type, with %s for the run.
+func (a *app) detach(next string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *app) detach() error {
 	if a.json {
 		return a.print(map[string]string{"run": id})
 	}
-	fmt.Fprintf(a.stdout, "run %s\nto watch it: swarm attach %s · to wait for its end: swarm wait %s\n", id, id, id)
+	fmt.Fprintf(a.stdout, "run %s\nto watch it: swarm attach %s · to wait for its end: swarm wait %s%s\n", id, id, id, strings.ReplaceAll(next, "%s", id))
 	return nil
 }
 

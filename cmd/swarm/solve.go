@@ -47,7 +47,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if detach {
-				return a.detach()
+				return a.detach(" · to see its answer then: swarm out %s")
 			}
 			if err := a.checkAnswerFile(); err != nil {
 				return err

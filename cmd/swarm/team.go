@@ -42,7 +42,7 @@ the first.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if detach {
-				return a.detach()
+				return a.detach("")
 			}
 			goal := src.request(a, nil)
 			goal.Goal, goal.To, goal.Done, goal.Replay = args[0], strings.TrimPrefix(r.To, "@"), r.Done, replay

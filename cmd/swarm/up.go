@@ -132,7 +132,7 @@ Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 int
   swarm up --record run.cassette`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if detach {
-				return a.detach()
+				return a.detach("")
 			}
 			r := src.request(a, args)
 			r.Replay = replay

@@ -37,8 +37,22 @@ func (t *Team) Standing(i int) (swarm.Status, []Wait) {
 		return swarm.Waiting, waits
 	case m.wants():
 		return swarm.Pending, nil
+	case t.Swarm != nil && m.Name == Supervisor:
+		if waits = t.workersAtWork(); waits != nil {
+			return swarm.Waiting, waits
+		}
 	}
 	return swarm.Waiting, []Wait{{For: ForMail}}
+}
+
+// workersAtWork lists the workers that the supervisor of a swarm waits for before it answers.
+func (t *Team) workersAtWork() (waits []Wait) {
+	for i := range t.Members {
+		if m := &t.Members[i]; m.Effort != nil && m.End == nil {
+			waits = append(waits, Wait{For: ForDependency, Task: m.Name})
+		}
+	}
+	return waits
 }
 
 // obstacles lists what keeps a member from having a turn.

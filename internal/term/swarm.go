@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/view"
 )
 
@@ -120,7 +121,7 @@ func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
 		}
 	case swarm.ActionEnded:
 		if end, _ := swarm.Body[swarm.CallEnd](e); end.Status != swarm.CallOK {
-			l.label(t.Name, l.print.Paint.With(Yellow, "that failed: "+OneLine(end.Reason)))
+			l.label(t.Name, l.print.Paint.With(Yellow, "that failed: "+excerpt.Head(OneLine(end.Reason), maxReason)))
 		}
 	case swarm.TopicPublished, swarm.HandoffStored: // its action is printed already
 		return v.told == e.Turn
