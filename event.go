@@ -652,6 +652,8 @@ type Action struct {
 	Taken bool `json:"taken,omitempty"`
 	// Words describe it to people in one line. Nothing decides by them.
 	Words string `json:"words,omitempty"`
+	// Weighed are, of a replan, the agents whose end the supervisor knew of.
+	Weighed []string `json:"weighed,omitempty"`
 }
 
 // An ActionKind is one of the things that an agent of a swarm can do in an iteration.
@@ -664,9 +666,10 @@ const (
 	ActSendMessage ActionKind = "send_message"
 	ActRequestHelp ActionKind = "request_help"
 	ActDone        ActionKind = "done"
+	ActReplan      ActionKind = "replan" // of the supervisor: it has planned anew
 )
 
-// ActionKinds lists all kinds, in the order in which prompts describe them.
+// ActionKinds lists the kinds of a worker's actions, in the order in which prompts describe them.
 var ActionKinds = []ActionKind{ActToolCall, ActPublishData, ActSendMessage, ActRequestHelp, ActDone}
 
 // MessageTypes are the types of messages between agents of a swarm. The last one is the default.

@@ -203,6 +203,8 @@ type Swarm struct {
 	Most       Usage         `json:"most,omitzero"`     // the most that the run can use, as far as its prices are known
 	Worker     Agent         `json:"worker,omitzero"`   // what an agent is like whose subtask names no role
 	Roles      []Agent       `json:"roles,omitempty"`   // what agents are like whose subtask names one of these
+	Replan     bool          `json:"replan,omitempty"`  // the supervisor plans anew when a worker fails, or somebody writes to it
+	By         TurnID        `json:"by,omitempty"`      // the turn of the supervisor that names the subtasks; "" = none did
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -52,7 +53,8 @@ func (s *Service) Return(ctx context.Context, agent string, why swarm.Message) (
 func (s *Service) returned(e swarm.Envelope, reason string) []swarm.Event {
 	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: swarm.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
 	s.mu.Lock()
-	told := e.FromNodeID != swarm.Orchestrator && !s.rules.Ended(e.FromNodeID)
+	byRun := e.FromNodeID == swarm.Orchestrator || strings.HasPrefix(e.ID, answerPrefix(swarm.Supervisor)+"-")
+	told := !byRun && !s.rules.Ended(e.FromNodeID)
 	s.mu.Unlock()
 	if !told {
 		return events

@@ -19,6 +19,7 @@ type SwarmState struct {
 	Roles      []string
 	Agents     []SwarmAgent // without the supervisor
 	More       int          // agents that Agents leaves out
+	Room       int          // how many agents may still join
 }
 
 // maxTeammates is how many agents the prompt of a worker lists, so that the prompts of a large swarm
@@ -28,6 +29,7 @@ const maxTeammates = 32
 // A SwarmAgent is an agent of a swarm, its subtask, and how it ended.
 type SwarmAgent struct {
 	Name    string
+	ID      string // of its subtask
 	Task    string
 	Turn    swarm.TurnID // its last turn
 	Outcome swarm.Outcome
@@ -44,6 +46,21 @@ func (s *SwarmState) Needs(agent string) []string {
 		}
 	}
 	return nil
+}
+
+// State says how far the agent's subtask is.
+func (a *SwarmAgent) State() string {
+	switch {
+	case a.Outcome == swarm.OutcomeDone:
+		return "done by " + a.Name
+	case a.Outcome != "" && !a.Outcome.Good():
+		return "failed, by " + a.Name + ": " + a.Reason
+	case a.Outcome != "" || a.Reason != "":
+		return "not finished, by " + a.Name + ": " + a.Reason
+	case len(a.Waits) > 0:
+		return a.Name + " waits for " + strings.Join(a.Waits, ", ")
+	}
+	return a.Name + " works on it"
 }
 
 // Task returns the subtask of an agent.
@@ -69,7 +86,7 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	if first.Swarm == nil {
 		return nil, 0, swarm.Errorf(swarm.Storage, "run %s is no swarm", s.Run)
 	}
-	state := &SwarmState{Query: first.Swarm.Query, Workers: first.Swarm.Workers, Iterations: first.Swarm.Iterations, MaxAgents: first.Team.MaxAgents}
+	state := &SwarmState{Query: first.Swarm.Query, Workers: first.Swarm.Workers, Iterations: first.Swarm.Iterations, MaxAgents: first.Team.MaxAgents, Room: s.growth.Room()}
 	for _, r := range first.Swarm.Roles {
 		state.Roles = append(state.Roles, r.Name)
 	}
@@ -95,7 +112,7 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 }
 
 func (s *Service) swarmAgent(t swarm.Subtask) SwarmAgent {
-	a := SwarmAgent{Name: t.Agent, Task: t.Description}
+	a := SwarmAgent{Name: t.Agent, ID: t.ID, Task: t.Description}
 	m := s.team.Member(t.Agent)
 	if m == nil {
 		return a
@@ -115,32 +132,47 @@ func (s *Service) swarmAgent(t swarm.Subtask) SwarmAgent {
 	return a
 }
 
-// divisionKey is the key of the plan that divides a swarm's query.
-const divisionKey = "plan:division"
-
-// Divide adds an agent for each subtask that a turn of the supervisor names. Without a turn, one
-// agent gets the whole query. It returns the sequence number of the plan. Repeating it finds the plan
-// in the log and does nothing.
-func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, error) {
-	if e, done, err := s.Log.Find(divisionKey); err != nil || done {
-		return e.Seq, err
-	}
-	subtasks, err := s.subtasks(turn)
-	if err != nil {
-		return 0, err
-	}
+// Weighed returns the ids of all subtasks, and the agents that had ended other than done up to a
+// sequence number: the supervisor's prompt that was made there tells of them.
+func (s *Service) Weighed(known int64) (ids, agents []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.follow(); err != nil {
+		return nil, nil, err
+	}
+	for i := range s.team.Members {
+		m := &s.team.Members[i]
+		if m.Effort == nil || m.End == nil || m.End.Outcome == swarm.OutcomeDone {
+			continue
+		}
+		e, ok, err := s.Log.Find(swarm.AgentEndedKey(m.Name, m.Starts))
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok && e.Seq <= known {
+			agents = append(agents, m.Name)
+		}
+	}
+	return s.growth.Subtasks(), agents, nil
+}
+
+// divisionKey is the key of the plan that adds what a turn of the supervisor names.
+func divisionKey(turn string) string { return "plan:division:" + turn }
+
+// Divide adds an agent for each subtask that a turn of the supervisor names, and sends the messages
+// that it names. Without a turn, one agent gets the whole query. It returns the sequence number of
+// the last event. Repeating it finds the plan in the log and does nothing.
+func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, error) {
+	if e, done, err := s.Log.Find(divisionKey(turn)); err != nil || done {
+		return e.Seq, err
+	}
+	answer, err := s.answerOf(turn)
+	if err != nil {
 		return 0, err
 	}
-	kept, dropped := subtask.Cap(subtasks, s.growth.Room())
-	p := s.growth.Workers(s.Run, kept)
-	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey, To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
-	if len(dropped) > 0 {
-		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),
-			Hint: "raise swarm.max_agents in the compose file"}
-		events = append(events, swarm.NewEvent(swarm.Notice, why))
+	events, err := s.divides(turn, answer)
+	if err != nil {
+		return 0, err
 	}
 	seqs, err := s.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
 	if err != nil {
@@ -149,25 +181,64 @@ func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, 
 	return seqs[0], nil
 }
 
-// subtasks reads the subtasks that a turn of the supervisor names.
-func (s *Service) subtasks(turn string) ([]swarm.Subtask, error) {
-	if turn == "" {
-		state, _, err := s.SwarmState(swarm.Supervisor)
-		if err != nil {
-			return nil, err
-		}
-		query, err := s.Log.Body(state.Query)
-		return []swarm.Subtask{{ID: "t1", Description: string(query)}}, err
+// divides makes the events that add what an answer of the supervisor names.
+func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
+		return nil, err
 	}
-	end, ok, err := swarm.FindBody[swarm.CallEnd](s.Log, swarm.EndKey(turn))
-	if err != nil || !ok {
-		return nil, swarm.Errorf(swarm.Storage, "the log has no end of the turn %s: %w", turn, err)
+	var subtasks []swarm.Subtask
+	var messages []subtask.Message
+	var err error
+	switch {
+	case turn == "":
+		subtasks = []swarm.Subtask{{ID: "t1", Description: answer}}
+	case s.team.Swarm.Divided:
+		subtasks, messages, err = subtask.ReadReplan(answer, s.growth.Subtasks())
+	default:
+		subtasks, err = subtask.ReadAnswer(answer)
 	}
-	text, err := s.Log.Body(end.Output)
 	if err != nil {
 		return nil, err
 	}
-	return subtask.ReadAnswer(string(text))
+	kept, dropped := subtask.Cap(subtasks, s.growth.Room())
+	p := s.growth.Workers(s.Run, kept)
+	p.Swarm.By = swarm.TurnID(turn)
+	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey(turn), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
+	if len(dropped) > 0 {
+		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),
+			Hint: "raise swarm.max_agents in the compose file"}
+		events = append(events, swarm.NewEvent(swarm.Notice, why))
+	}
+	for _, m := range messages {
+		d := mail.Draft{To: m.To, Message: m.Text, Type: swarm.MessageTypes[len(swarm.MessageTypes)-1]}
+		e, err := s.rules.Envelope(swarm.Supervisor, d, turn, s.now())
+		if err != nil { // its receiver has ended, or does not exist
+			events = append(events, swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "a message of the supervisor was not sent: " + s.clean(err).Error()}))
+			continue
+		}
+		events = append(events, during(inbound(e), swarm.Supervisor, swarm.TurnID(turn)))
+	}
+	return events, nil
+}
+
+// answerOf returns what the supervisor says in a turn; without one it is the whole query.
+func (s *Service) answerOf(turn string) (string, error) {
+	if turn == "" {
+		state, _, err := s.SwarmState(swarm.Supervisor)
+		if err != nil {
+			return "", err
+		}
+		query, err := s.Log.Body(state.Query)
+		return string(query), err
+	}
+	end, ok, err := swarm.FindBody[swarm.CallEnd](s.Log, swarm.EndKey(turn))
+	if err != nil || !ok {
+		return "", swarm.Errorf(swarm.Storage, "the log has no end of the turn %s: %w", turn, err)
+	}
+	text, err := s.Log.Body(end.Output)
+	return string(text), err
 }
 
 // rulesOfSwarm returns the rules of a swarm, or nil.

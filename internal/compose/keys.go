@@ -190,6 +190,7 @@ type swarmKeys struct {
 	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Characters of a topic's entry that are shown."`
 	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Entries of a topic that are shown."`
 	Workspace             text    `key:"workspace" doc:"The folder of the agents that name no root."`
+	Replan                boolean `key:"replan" doc:"Whether the supervisor plans anew when an agent fails or somebody writes to it; true without it."`
 }
 
 type toolKeys struct {

@@ -55,6 +55,7 @@ type SwarmLimits struct {
 	WorkspaceSnippetChars int           `json:"workspace_snippet_chars"`
 	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
 	Workspace             string        `json:"workspace,omitempty"` // absolute; "" = one in the state folder
+	Replan                bool          `json:"replan"`
 }
 
 // Defaults returns the settings of an empty file.
@@ -71,6 +72,7 @@ func Defaults() Settings {
 			MaxMessagesPerAgent:   20,
 			WorkspaceSnippetChars: swarm.DefaultTopics.Chars,
 			WorkspaceMaxEntries:   swarm.DefaultTopics.Entries,
+			Replan:                true,
 		},
 	}
 }
@@ -97,6 +99,7 @@ func (c *compiler) settings() Settings {
 	count(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
 	count(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
 	count(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
+	set(&s.Swarm.Replan, f.Swarm.Replan.at, f.Swarm.Replan.value)
 	set(&s.Swarm.AgentTimeout, f.Swarm.AgentTimeoutSeconds.at, time.Duration(f.Swarm.AgentTimeoutSeconds.value)*time.Second)
 	if w := f.Swarm.Workspace; w.given() {
 		s.Swarm.Workspace = c.folder(w.value)

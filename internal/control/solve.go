@@ -42,7 +42,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	limits, plan := b.Settings.Swarm, &b.Plan
 	query := run.Redactor(plan)([]byte(r.Query))
 	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, defaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
-		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Worker: plan.Agents[0], Approve: r.ApprovePlan}
+		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan}
 	rules.Worker.Role, rules.Worker.RoleName, rules.Workspace = "", "", limits.Workspace
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents

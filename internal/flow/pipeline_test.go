@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/plan"
 )
 
 // A world answers a loop from a script: how each turn ends, and what else happens while it runs. It
@@ -65,6 +66,8 @@ func (w *world) control(words string) {
 			w.signal(s)
 		case "owned":
 			w.signal(owned)
+		case "mail": // a person writes to the agent
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.HandoffStored, Body: plan.Mail{From: swarm.User, To: target, Wakes: true}}})
 		case "waits":
 			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitBegan, Agent: agent, Turn: swarm.TurnID(target), Body: swarm.AgentWait{For: []string{"others"}}}})
 		case "goes":

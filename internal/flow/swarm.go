@@ -29,8 +29,8 @@ func (t *team) actionEnded(agent string, r Result) error {
 	return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, m.Retry.Sub(t.now))
 }
 
-// divide adds workers for the subtasks that a turn of the supervisor names. Without a turn one
-// worker gets the whole query.
+// divide adds workers for the subtasks that a turn of the supervisor names, and sends its messages.
+// Without a turn one worker gets the whole query.
 func (t *team) divide(turn string) error {
 	_, err := t.write(Call{ID: "divide/" + turn, Kind: KindDivide, Agent: swarm.Supervisor, Ref: turn})
 	return err
@@ -62,18 +62,20 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 }
 
 // supervised decides what the end of the supervisor's turn means. If it cannot divide the query, one
-// worker gets the whole of it. If it cannot make one answer, the results are listed as they are, so
-// that no work is lost. Otherwise the run fails with it.
+// worker gets the whole of it. If it cannot plan anew, the swarm goes on as it is. If it cannot make one
+// answer, the results are listed as they are, so that no work is lost. Otherwise the run fails with it.
 func (t *team) supervised(m *plan.Member, r Result) error {
 	v, after, err := t.judge(r, m.Tries, t.retries())
 	switch {
 	case err != nil:
-	case m.Want == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):
+	case t.purpose == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):
 		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.Unanswered), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.Unanswered, r.Reason)}})
 	case v == triesAgain:
 		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
-	case v == hasFailed && m.Want == plan.WantSubtasks && r.Kind == swarm.Unexpected:
+	case v == hasFailed && t.purpose == plan.WantSubtasks && r.Kind == swarm.Unexpected:
 		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.Undivided), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.Undivided, r.Reason)}})
+	case v == hasFailed && t.purpose == plan.WantReplan:
+		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.NotReplanned), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.NotReplanned, r.Reason)}})
 	case v == hasFailed:
 		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason}, swarm.NewMessage(swarm.BackFailed, r.Reason))
 	}

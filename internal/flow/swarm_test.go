@@ -13,6 +13,7 @@ import (
 // A hive is a world of a swarm. By turn, acts says what an agent does: a tool name with a result
 // ("search ok", "search denied"), "publish", "send", "help" or "done". Later results of the same
 // action follow after commas. Without an entry it searches. "words" is a turn without an action.
+// The supervisor "adds" the worker n, "writes" or "keeps" its plan when it plans anew.
 // "help" brings the worker h, "help refused" nobody, and "help asked" waits for a person.
 type hive struct {
 	world
@@ -21,6 +22,7 @@ type hive struct {
 	budget  swarm.Budget
 	refused map[string]bool // requests for help, by id
 	same    map[string]bool // agents whose turns all have the same output
+	full    bool            // no other agent may be added
 }
 
 // helped is what granted help adds.
@@ -56,7 +58,7 @@ func (h *hive) Do(c flow.Call) (flow.Result, error) {
 	switch {
 	case c.Kind == flow.KindDivide:
 		h.told = append(h.told, strings.TrimSuffix("divide by "+c.Ref, " by "))
-		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "divided"}})
+		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "divided by " + c.Ref}})
 		return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}, nil
 	case c.Kind == flow.KindGrant:
 		return h.grant(c), nil
@@ -68,8 +70,18 @@ func (h *hive) Do(c flow.Call) (flow.Result, error) {
 	case c.Kind == flow.KindReturn:
 		h.told = append(h.told, "return "+c.Agent)
 		return flow.Result{Seq: h.seq}, nil
-	case c.Kind == flow.KindPlan && c.Ref == "divided":
-		return flow.Result{Plan: &h.divided}, nil
+	case c.Kind == flow.KindPlan && strings.HasPrefix(c.Ref, "divided by "):
+		by := swarm.TurnID(strings.TrimPrefix(c.Ref, "divided by "))
+		added := h.divided
+		if by != "" && by != "supervisor/1/1" { // the supervisor has planned anew
+			added = swarm.Plan{Swarm: &swarm.Swarm{}}
+			if h.acts[string(by)] == "adds" {
+				added = swarm.Plan{Agents: []swarm.Agent{{Name: "n"}}, Swarm: &swarm.Swarm{Subtasks: []swarm.Subtask{{ID: "t-n", Agent: "n"}}}}
+			}
+		}
+		rules := *added.Swarm
+		added.Swarm, rules.By = &rules, by
+		return flow.Result{Plan: &added}, nil
 	}
 	return h.world.Do(c)
 }
@@ -100,7 +112,7 @@ func (h *hive) Go(c flow.Call) error {
 		h.ends[c.ID], h.jump = string(swarm.TimedOut), c.Timeout
 	}
 	before := len(h.pending)
-	if err := h.world.Go(c); err != nil || c.Agent == swarm.Supervisor {
+	if err := h.world.Go(c); err != nil || c.Agent == swarm.Supervisor && c.Want != plan.WantReplan {
 		return err
 	}
 	for i := before; i < len(h.pending); i++ {
@@ -120,7 +132,16 @@ func (h *hive) act(end swarm.CallEnd) swarm.CallEnd {
 	}
 	kinds := map[string]swarm.ActionKind{"": swarm.ActToolCall, "search": swarm.ActToolCall, "publish": swarm.ActPublishData, "send": swarm.ActSendMessage,
 		"help": swarm.ActRequestHelp, "done": swarm.ActDone}
+	if strings.HasPrefix(end.ID, swarm.Supervisor) {
+		kinds = map[string]swarm.ActionKind{"adds": swarm.ActReplan, "writes": swarm.ActReplan}
+	}
 	switch kind, ok := kinds[what]; {
+	case what == "keeps":
+		end.Inputs.Upto = h.seq
+		end.Action = &swarm.Action{Kind: swarm.ActReplan, Taken: true, Weighed: []string{"a"}}
+	case ok && kind == swarm.ActReplan:
+		end.Inputs.Upto = h.seq
+		end.Action = &swarm.Action{Kind: kind, Weighed: []string{"a"}}
 	case ok:
 		end.Action = &swarm.Action{Kind: kind}
 	case what == "coded":
@@ -152,6 +173,7 @@ func swarmOf(workers string, change func(s *swarm.Swarm)) (first, divided swarm.
 
 func TestSwarm(t *testing.T) {
 	few := func(n int) func(*swarm.Swarm) { return func(s *swarm.Swarm) { s.Iterations = n } }
+	replans := func(s *swarm.Swarm) { s.Replan = true }
 	const begin = "go supervisor/1/1; divide by supervisor/1/1; "
 	for _, c := range []struct {
 		name    string
@@ -205,6 +227,19 @@ func TestSwarm(t *testing.T) {
 		{"an agent that repeats itself is told, and then ended", "a b", few(9), hive{same: map[string]bool{"a": true}, acts: map[string]string{"b/1/1": "done"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; go action/a/2/1; go a/3/1; note a: told_same_output; go action/a/3/1; " +
 				"go a/4/1; go action/a/4/1; go a/5/1; go action/a/5/1; go a/6/1; notice; go action/a/6/1; agent_ended a: converged; return a; go supervisor/2/1; run_ended completed 0"},
+		{"the supervisor adds a worker for one that failed", "a b", replans, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}}, acts: map[string]string{"supervisor/2/1": "adds", "b/1/1": "search ok", "b/2/1": "done", "n/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; divide by supervisor/2/1; go b/2/1; go n/1/1; agent_ended b: done; return b; agent_ended n: done; return n; go supervisor/3/1; run_ended completed 0"},
+		{"or leaves it", "a", replans, hive{acts: map[string]string{"supervisor/2/1": "keeps", "a/1/1": "words", "a/2/1": "words", "a/3/1": "words"}},
+			begin + "go a/1/1; go a/2/1; go a/3/1; agent_ended a: converged; return a; go supervisor/2/1; list supervisor/3/1; run_ended completed 0"},
+		{"it does not plan anew when all are there", "a b", func(s *swarm.Swarm) { s.Replan, s.Workers = true, 9 }, hive{full: true, world: world{ends: map[string]string{"a/1/1": "not_signed_in"}}, acts: map[string]string{"b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
+		{"a person's message has it plan anew", "a", replans, hive{world: world{after: map[string]string{"a/1/1": "mail supervisor"}}, acts: map[string]string{"supervisor/2/1": "writes", "a/1/1": "search ok", "a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go supervisor/2/1; go a/2/1; divide by supervisor/2/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"one that cannot plan anew is asked no more", "a b", replans, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in", "b/2/1": "not_signed_in", "supervisor/2/1": "unexpected", "supervisor/2/2": "unexpected", "supervisor/2/3": "exited"}}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; task_retrying supervisor after 0s; go supervisor/2/2; go b/2/1; " +
+				"task_retrying supervisor after 0s; go supervisor/2/3; agent_ended b: aborted; return b; notice; run_ended failed 1"},
+		{"no plan is made anew when the budget is spent", "a b", replans, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in", "supervisor/2/1": "over_budget"}}, acts: map[string]string{"b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; agent_ended b: done; return b; budget_spent; go supervisor/3/1; run_ended failed 3"},
 		{"the budget is spent: what is there is the answer", "a b", nil, hive{world: world{ends: map[string]string{"a/2/1": "over_budget"}}, acts: map[string]string{"b/1/1": "search ok", "b/2/1": "search ok"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; budget_spent; agent_ended a: spent; return a; go action/b/2/1; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
 		{"the budget has nothing for the answer: the results are", "a b", nil, hive{world: world{ends: map[string]string{"supervisor/2/1": "over_budget"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
@@ -229,6 +264,9 @@ func TestSwarm(t *testing.T) {
 			h.now = time.Unix(0, 0)
 			h.plan, h.divided = swarmOf(c.workers, c.change)
 			h.plan.Budget = h.budget
+			if h.full {
+				h.plan.Team.MaxAgents = len(h.divided.Agents)
+			}
 			h.signal(owned)
 			if _, err := flow.Team(h, flow.Call{ID: swarm.RootLoop, Ref: "plan"}); err != nil {
 				t.Fatal(err, strings.Join(h.told, "; "))

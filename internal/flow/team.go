@@ -15,6 +15,7 @@ type team struct {
 	*plan.Team
 	histories map[string]*agentHistory // by agent: to detect repetitions
 	between   repetition               // the two agents of the last messages
+	purpose   plan.Want                // of a swarm: what the supervisor's last turn is for
 }
 
 // defaultRetries is how often a turn of a team is retried before its agent is given up.
@@ -69,6 +70,9 @@ func (t *team) do(s plan.TeamStep) error {
 	switch s.Kind {
 	case plan.GiveTurn:
 		m := t.Member(s.Agent)
+		if m.Effort == nil {
+			t.purpose = m.Want
+		}
 		c := Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
 			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.timeLeft(t.TimeLeft(m), m.Want == plan.WantAnswer), Reissued: true}
 		if m.Want == plan.WantResults { // the notice that says why may not be in the log yet

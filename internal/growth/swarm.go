@@ -71,15 +71,22 @@ func (t *Team) checkHelp(id, agent string) error {
 	return nil
 }
 
+// Subtasks returns the ids of all subtasks.
+func (t *Team) Subtasks() (ids []string) {
+	for _, a := range t.agents {
+		if id, ok := t.subtasks[a.Name]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Worker returns the plan that adds the agent of a granted request to a swarm, with what it was asked
 // for as its subtask.
 func (t *Team) Worker(run swarm.RunID, agent string, s swarm.SpawnRequest) *swarm.Plan {
 	id := "help-" + t.subtasks[agent]
-	ids := map[string]bool{}
-	for _, known := range t.subtasks {
-		ids[known] = true
-	}
-	for n := 2; ids[id]; n++ {
+	ids := t.Subtasks()
+	for n := 2; slices.Contains(ids, id); n++ {
 		id = "help-" + t.subtasks[agent] + "-" + strconv.Itoa(n)
 	}
 	return t.Workers(run, []swarm.Subtask{{ID: id, Description: s.Instructions, Role: s.Role, Agent: s.Name, For: agent}})

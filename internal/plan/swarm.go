@@ -20,6 +20,7 @@ const (
 	WantMail     Want = ""         // a member of a team has a turn when it has mail
 	WantSubtasks Want = "subtasks" // the supervisor divides the query
 	WantAction   Want = "action"   // a worker takes its next action
+	WantReplan   Want = "replan"   // the supervisor looks at what came of the subtasks, and may add others
 	WantAnswer   Want = "answer"   // the supervisor makes one answer of all results
 	WantResults  Want = "results"  // the results are the answer as they are; no model is asked
 )
@@ -30,7 +31,7 @@ func (w Want) MaxTokens() int64 {
 	switch w {
 	case WantAction:
 		return 2048
-	case WantSubtasks, WantAnswer:
+	case WantSubtasks, WantReplan, WantAnswer:
 		return 4096
 	}
 	return 0
@@ -50,12 +51,15 @@ type SwarmState struct {
 	Divided  bool         `json:"divided,omitempty"`  // the query has subtasks
 	Draining bool         `json:"draining,omitempty"` // the budget is spent: workers end, and the answer is made of what is there
 	Answer   swarm.TurnID `json:"answer,omitempty"`   // the turn that holds the answer
-	Dividing bool         `json:"dividing,omitempty"` // the supervisor has said how to divide the query, and the plan with the subtasks is not there yet
+	Dividing bool         `json:"dividing,omitempty"` // the supervisor has named subtasks, and the plan with them is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
 	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
 	Asked    bool         `json:"asked,omitempty"`    // a person is asked whether the agents work on the subtasks
 	Approved bool         `json:"approved,omitempty"` // the person has said yes
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
+	Lost     []string     `json:"lost,omitempty"`     // workers that ended other than done, until the supervisor knows of it
+	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
+	Fixed    bool         `json:"fixed,omitempty"`    // the supervisor could not plan anew, and is asked no more
 }
 
 // An Effort is the part of a member's state that only a worker of a swarm has.
@@ -84,10 +88,13 @@ func (t *Team) addSubtasks(p *swarm.Plan) {
 		t.Swarm = &SwarmState{Rules: *p.Swarm}
 		t.Swarm.Rules.Subtasks = nil
 	}
+	if p.Swarm.By == t.Swarm.By {
+		t.Swarm.Dividing = false
+	}
 	if len(p.Swarm.Subtasks) == 0 {
 		return
 	}
-	t.Swarm.Divided, t.Swarm.Dividing = true, false
+	t.Swarm.Divided = true
 	by := map[string]string{}
 	for i := range t.Members {
 		if e := t.Members[i].Effort; e != nil {
@@ -138,27 +145,70 @@ func (t *Team) summon() {
 		m.settle()
 	}
 	m := t.Member(Supervisor)
-	if m == nil {
+	if m != nil && !m.InTurn() && m.Want == WantReplan && t.Swarm.Draining {
+		t.giveUp() // what is left of the budget is for the answer
+	}
+	listed := m != nil && m.Want == WantAnswer && t.Swarm.Without != ""
+	if m == nil || m.InTurn() || m.Attempt > 0 && !listed { // a turn, and each attempt of it, has one purpose
 		return
 	}
-	switch {
-	case !t.Swarm.Divided && !t.Swarm.Dividing:
+	m.Want = WantMail
+	switch s := t.Swarm; {
+	case !s.Divided && !s.Dividing:
 		m.Want = WantSubtasks
-	case working > 0 || t.Swarm.Answer != "" || len(t.Swarm.Growing) > 0 && !t.Swarm.Draining:
-		m.Want = WantMail
-	case t.Swarm.Divided && results == 0:
-		m.Want = WantMail
+	case s.Dividing || s.Answer != "":
+	case t.replans(m, workers):
+		m.Want = WantReplan
+	case working > 0 || len(s.Growing) > 0 && !s.Draining:
+	case results == 0:
 		t.close(ClosedByLoss)
-	case t.Swarm.Divided && workers == 1 && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
-		m.Want, t.Swarm.Answer = WantMail, last.Turn
-	case t.Swarm.Divided && (workers == 1 || t.Swarm.Without != ""):
+	case workers == 1 && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
+		s.Answer = last.Turn
+	case workers == 1 || s.Without != "":
 		m.Want = WantResults
-	case t.Swarm.Divided:
-		m.Want = WantAnswer
 	default:
-		m.Want = WantMail
+		m.Want = WantAnswer
 	}
 	m.settle()
+}
+
+// replans says whether the supervisor has a reason to plan anew: a worker has failed while another may
+// be added, or somebody has written to it.
+func (t *Team) replans(m *Member, workers int) bool {
+	s := t.Swarm
+	room := t.Rules.MaxAgents <= 0 || workers < t.Rules.MaxAgents
+	return s.Rules.Replan && !s.Draining && !s.Fixed && !t.unapproved() && s.Without == "" && (len(s.Lost) > 0 && room || s.Mail > m.Read)
+}
+
+// lose records how a worker ended, for the supervisor.
+func (t *Team) lose(m *Member) {
+	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone {
+		t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
+	}
+}
+
+// regain records that a worker is started again.
+func (t *Team) regain(name string) {
+	if t.Swarm != nil {
+		t.Swarm.Lost = slices.DeleteFunc(t.Swarm.Lost, func(lost string) bool { return lost == name })
+	}
+}
+
+// replanned records what the supervisor has said when it planned anew.
+func (t *Team) replanned(turn swarm.TurnID, a *swarm.Action) {
+	t.Swarm.Lost = slices.DeleteFunc(t.Swarm.Lost, func(name string) bool { return slices.Contains(a.Weighed, name) })
+	if a.Taken { // it changes nothing
+		t.summon()
+		return
+	}
+	t.divide(turn)
+}
+
+// giveUp records that a turn of the supervisor has failed for good, and the swarm goes on without.
+func (t *Team) giveUp() {
+	if m := t.Member(Supervisor); m != nil {
+		m.Attempt, m.Tries, m.Retry = 0, 0, time.Time{}
+	}
 }
 
 // grow records a growth request, whose answer may bring a worker.
@@ -236,14 +286,17 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	e := m.Effort
 	switch {
 	case e == nil && end.Status == swarm.CallOK:
-		switch m.Want {
-		case WantSubtasks:
+		switch {
+		case end.Action != nil && end.Action.Kind == swarm.ActReplan:
+			t.replanned(turn, end.Action)
+		case !t.Swarm.Divided:
 			t.divide(turn)
-		case WantAnswer, WantResults:
+		default:
 			t.Swarm.Answer = turn
 			t.summon()
 		}
 	case e == nil:
+		t.summon()
 	case end.Status == swarm.CallOK:
 		e.Delays = 0
 		switch a := end.Action; {
@@ -387,13 +440,13 @@ func (t *Team) hasRoom(m *Member) bool {
 	return busy < t.Swarm.Rules.Workers
 }
 
-// divide records that the supervisor has said how to divide the query, or that it could not.
+// divide records that the supervisor has named subtasks, or could not.
 func (t *Team) divide(by swarm.TurnID) {
-	t.Swarm.Dividing, t.Swarm.By = true, by
+	t.Swarm.Dividing, t.Swarm.By, t.divided = true, by, false
 	t.summon()
 }
 
-// division returns the step that has the query divided, once.
+// division returns the step that adds the subtasks, once.
 func (t *Team) division() []TeamStep {
 	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Dividing || t.divided {
 		return nil

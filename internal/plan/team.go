@@ -22,7 +22,7 @@ type Team struct {
 	owed  int64          // the newest envelope of the run itself that gives a turn
 	dealt int            // number of growth requests that the loop has handled
 
-	divided bool // the loop has begun to divide the query of a swarm
+	divided bool // the loop has begun to add the subtasks that the supervisor has named
 }
 
 // TeamState is the part of a Team that a reader may store and restore.

@@ -58,10 +58,16 @@ func (t *Team) Apply(f Fact) {
 			t.converge(t.Member(f.Agent), r.Message)
 		}
 		if ok && r.Code == swarm.Undivided && t.Swarm != nil {
+			t.giveUp()
 			t.divide("")
 		}
 		if ok && r.Code == swarm.Unanswered && t.Swarm != nil {
 			t.Swarm.Without = cmp.Or(strings.Join(r.Args, " "), "no reason is known")
+			t.summon()
+		}
+		if ok && r.Code == swarm.NotReplanned && t.Swarm != nil {
+			t.giveUp()
+			t.Swarm.Fixed = true
 			t.summon()
 		}
 	case swarm.RunEnded:
@@ -111,6 +117,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
 		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
 		m.Effort.restart()
+		t.regain(m.Name)
 		m.rest()
 		m.consume(max(m.Gone, f.Seq)) // earlier mail was returned
 		t.summon()
@@ -168,6 +175,7 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.rest()
 	t.Owed = slices.DeleteFunc(t.Owed, func(o Owed) bool { return o.To == m.Name })
+	t.lose(m)
 	if m.Name == t.Rules.Lead {
 		t.close(ClosedByLoss)
 	}
@@ -200,6 +208,10 @@ func (t *Team) applyMail(mail Mail, seq int64) {
 		t.Owed = append(t.Owed, Owed{Mail: mail, Seq: seq, Since: t.Now})
 	}
 	t.grown(&mail)
+	if t.Swarm != nil && mail.To == Supervisor && mail.From != swarm.Orchestrator {
+		t.Swarm.Mail = max(t.Swarm.Mail, seq)
+		t.summon()
+	}
 }
 
 // overdue records a reminder of a reply, or that the reply was given up.

@@ -30,7 +30,7 @@ const (
 	RemindOf                       // remind the agent of its reply
 	GiveUpOn                       // give up on the agent's reply
 	DealWith                       // carry out the answer to the request; the team counts it as handled
-	Divide                         // make workers of the subtasks that the supervisor's turn names
+	Divide                         // add what the supervisor's turn names: workers for subtasks, and messages
 	AskPlan                        // ask a person whether the workers may begin
 	TakeAction                     // take the action that the worker's turn asks for
 )
@@ -140,22 +140,24 @@ func (t *Team) turns() (steps []TeamStep) {
 		return nil
 	}
 	running := t.Running()
-	for i := range t.Members {
-		m := &t.Members[i]
-		if t.Limit > 0 && running >= t.Limit {
-			break
+	for _, replan := range []bool{false, true} { // the supervisor's plan does not delay the others
+		for i := range t.Members {
+			m := &t.Members[i]
+			if t.Limit > 0 && running >= t.Limit {
+				break
+			}
+			switch {
+			case m.State != MemberDue || t.Now.Before(m.Retry) || !t.hasRoom(m) || replan != (m.Want == WantReplan):
+				continue
+			case m.Effort != nil && m.Effort.Next != nil:
+				steps = append(steps, m.takeAction())
+			default:
+				m.begin(m.nextTurn(), t.Seen)
+				m.Effort.begin(t.Now)
+				steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
+			}
+			running++
 		}
-		switch {
-		case m.State != MemberDue || t.Now.Before(m.Retry) || !t.hasRoom(m):
-			continue
-		case m.Effort != nil && m.Effort.Next != nil:
-			steps = append(steps, m.takeAction())
-		default:
-			m.begin(m.nextTurn(), t.Seen)
-			m.Effort.begin(t.Now)
-			steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
-		}
-		running++
 	}
 	return steps
 }

@@ -23,13 +23,91 @@ const (
 
 // ReadAnswer reads the subtasks in a model's answer. Fields that we do not know are ignored.
 func ReadAnswer(answer string) ([]swarm.Subtask, error) {
-	o, err := modeljson.Find(answer, "subtasks")
+	all, _, err := read(answer)
+	if err == nil {
+		err = complete(all, nil)
+	}
 	if err != nil {
 		return nil, asModel(err)
 	}
+	return all, nil
+}
+
+// A Message is what the supervisor writes to an agent when it plans anew.
+type Message struct {
+	To   string `json:"to"`
+	Text string `json:"message"`
+}
+
+// ReadReplan reads what the supervisor says when it plans anew: further subtasks, which may depend on
+// the known ones, and messages. There may be none of both. A subtask gets another id if its own is known.
+func ReadReplan(answer string, known []string) (all []swarm.Subtask, messages []Message, err error) {
+	all, o, err := read(answer)
+	if err != nil {
+		return nil, nil, asReplan(err)
+	}
+	rename(all, known)
+	if len(all) > 0 {
+		err = complete(all, known)
+	}
+	if err == nil && o.Has("messages") && json.Unmarshal(o.Fields["messages"], &messages) != nil {
+		err = swarm.Errorf(swarm.Unexpected, "the field %q must be a list of objects", "messages")
+	}
+	for i, m := range messages {
+		if err == nil && (strings.TrimSpace(m.To) == "" || strings.TrimSpace(m.Text) == "") {
+			err = swarm.Errorf(swarm.Unexpected, "message %d has no receiver or no text", i+1)
+		}
+	}
+	return all, messages, asReplan(err)
+}
+
+// asReplan is asModel for an answer that plans anew.
+func asReplan(err error) error {
+	if err == nil {
+		return nil
+	}
+	return swarm.Errorf(swarm.Unexpected, "%w", err).
+		WithHint(`return ONLY one JSON object, such as {"subtasks": [{"description": "…"}], "messages": [{"to": "NAME", "message": "…"}]}; both lists may be empty`)
+}
+
+// rename gives the subtasks whose id is known, or missing, an id of their own.
+func rename(all []swarm.Subtask, known []string) {
+	taken := map[string]bool{}
+	for _, id := range known {
+		taken[id] = true
+	}
+	for i := range all {
+		all[i].ID = strings.TrimSpace(all[i].ID)
+	}
+	next := len(known)
+	for i := range all {
+		s := &all[i]
+		if s.ID != "" && !taken[s.ID] {
+			continue
+		}
+		before := s.ID
+		for s.ID == "" || taken[s.ID] {
+			next++
+			s.ID = "t" + strconv.Itoa(next)
+		}
+		taken[s.ID] = true
+		for j := range all { // the new subtasks mean each other
+			if k := slices.Index(all[j].DependsOn, before); before != "" && k >= 0 {
+				all[j].DependsOn[k] = s.ID
+			}
+		}
+	}
+}
+
+// read reads the subtasks in a model's answer as they are, and the object that has them.
+func read(answer string) ([]swarm.Subtask, modeljson.Object, error) {
+	o, err := modeljson.Find(answer, "subtasks")
+	if err != nil {
+		return nil, o, err
+	}
 	var list []map[string]json.RawMessage
 	if !o.Has("subtasks") || json.Unmarshal(o.Fields["subtasks"], &list) != nil {
-		return nil, asModel(swarm.Errorf(swarm.Unexpected, "the field %q must be a list of objects", "subtasks"))
+		return nil, o, swarm.Errorf(swarm.Unexpected, "the field %q must be a list of objects", "subtasks")
 	}
 	all := make([]swarm.Subtask, len(list))
 	for i, fields := range list {
@@ -40,13 +118,10 @@ func ReadAnswer(answer string) ([]swarm.Subtask, error) {
 			}
 		}
 		if err := json.Unmarshal(swarm.Encode(known), &all[i]); err != nil {
-			return nil, asModel(swarm.Errorf(swarm.Unexpected, "subtask %d cannot be read: %w", i+1, err))
+			return nil, o, swarm.Errorf(swarm.Unexpected, "subtask %d cannot be read: %w", i+1, err)
 		}
 	}
-	if err := complete(all); err != nil {
-		return nil, asModel(err)
-	}
-	return all, nil
+	return all, o, nil
 }
 
 // asModel makes an error one that is worth another answer, with the form that is wanted.
@@ -67,15 +142,15 @@ func ReadFile(text []byte) ([]swarm.Subtask, error) {
 	if err := whole.Err(); err != nil {
 		return nil, err
 	}
-	return all, complete(all)
+	return all, complete(all, nil)
 }
 
 const maxFile = 1 << 20 // bytes
 
 var names = []string{"id", "description", "role", "depends_on"}
 
-// complete names the subtasks that have no id, and checks all of them.
-func complete(all []swarm.Subtask) error {
+// complete names the subtasks that have no id, and checks all of them. They may depend on known ones.
+func complete(all []swarm.Subtask, known []string) error {
 	if len(all) == 0 {
 		return swarm.Errorf(swarm.BadInput, "there are no subtasks").WithHint("write at least one")
 	}
@@ -99,21 +174,21 @@ func complete(all []swarm.Subtask) error {
 		}
 		at[s.ID] = i
 	}
-	return checkOrder(all, at)
+	return checkOrder(all, at, known)
 }
 
 // checkOrder refuses dependencies on subtasks that do not exist, and cycles.
-func checkOrder(all []swarm.Subtask, at map[string]int) error {
-	ids := make([]string, len(all))
+func checkOrder(all []swarm.Subtask, at map[string]int, known []string) error {
+	ids := slices.Clone(known)
 	for i := range all {
-		ids[i] = all[i].ID
+		ids = append(ids, all[i].ID)
 	}
 	for i := range all {
 		s := &all[i]
 		slices.Sort(s.DependsOn)
 		s.DependsOn = slices.Compact(s.DependsOn)
 		for _, need := range s.DependsOn {
-			if _, ok := at[need]; !ok {
+			if !slices.Contains(ids, need) {
 				return swarm.Errorf(swarm.BadInput, "subtask %s depends on %s, which does not exist", swarm.Quote(s.ID), swarm.Quote(need)).
 					WithHint("%s", swarm.DidYouMean(need, ids))
 			}
@@ -121,7 +196,9 @@ func checkOrder(all []swarm.Subtask, at map[string]int) error {
 	}
 	cycle := plan.Cycle(len(all), func(i int) (needs []int) {
 		for _, need := range all[i].DependsOn {
-			needs = append(needs, at[need])
+			if k, ok := at[need]; ok {
+				needs = append(needs, k)
+			}
 		}
 		return needs
 	})

@@ -25,6 +25,27 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
+func TestReadReplan(t *testing.T) {
+	known := []string{"t1", "t2"}
+	all, messages, err := ReadReplan(`{"subtasks": [{"id": "t1", "description": "again"}, {"description": "b", "depends_on": ["t2", "t1"]}, {"id": "x", "description": "c"}], "messages": [{"to": "mitaka", "message": "Hi"}]}`, known)
+	want := []swarm.Subtask{{ID: "t3", Description: "again"}, {ID: "t4", Description: "b", DependsOn: []string{"t2", "t3"}}, {ID: "x", Description: "c"}}
+	if err != nil || !reflect.DeepEqual(all, want) || !reflect.DeepEqual(messages, []Message{{"mitaka", "Hi"}}) {
+		t.Errorf("%+v, %+v, %v", all, messages, err)
+	}
+	if all, messages, err := ReadReplan(`{"subtasks": []}`, known); err != nil || len(all)+len(messages) != 0 {
+		t.Errorf("nothing is %+v, %+v, %v", all, messages, err)
+	}
+	for text, want := range map[string]string{
+		"no": "has no object", `{"messages": []}`: "must be a list of objects", `{"subtasks": [{"description": "a", "depends_on": ["t9"]}]}`: `depends on "t9", which does not exist`,
+		`{"subtasks": [], "messages": [{"to": "x"}]}`: "message 1 has no receiver or no text", `{"subtasks": [], "messages": "x"}`: "must be a list",
+		`{"subtasks": [{"id": "a", "description": "a"}, {"id": "a", "description": "b"}]}`: "have the same id",
+	} {
+		if _, _, err := ReadReplan(text, known); err == nil || !strings.Contains(err.Error(), want) || swarm.KindOf(err) != swarm.Unexpected || swarm.HintOf(err) == "" {
+			t.Errorf("%s: %v (%s), want %s", text, err, swarm.HintOf(err), want)
+		}
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	got, err := ReadFile([]byte(`{"subtasks": [{"description": "a"}, {"id": "b", "description": "b", "depends_on": ["t1"]}]}`))
 	want := []swarm.Subtask{{ID: "t1", Description: "a"}, {ID: "b", Description: "b", DependsOn: []string{"t1"}}}

@@ -146,6 +146,12 @@ func (r *Runner) makeIteration(w *work) error {
 	switch w.c.Want {
 	case plan.WantSubtasks:
 		w.made = prompt.BuildDivision(&prompt.Division{Query: string(query), Most: state.MaxAgents, AtOnce: state.Workers, Roles: state.Roles, Failures: failures})
+	case plan.WantReplan:
+		p := prompt.Replan{Query: string(query), Room: state.Room, Roles: state.Roles, Inbox: inbox, Failures: failures}
+		if p.Tasks, err = r.tasks(state); err != nil {
+			return err
+		}
+		w.made = prompt.BuildReplan(&p)
 	case plan.WantAnswer:
 		s := prompt.Synthesis{Query: string(query), Inbox: inbox, Failures: failures}
 		if s.Results, err = r.results(state); err != nil {
@@ -188,6 +194,18 @@ func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prom
 		all = append(all, t)
 	}
 	return all
+}
+
+// tasks returns the task list of a swarm with the results so far, for the supervisor.
+func (r *Runner) tasks(state *agentapi.SwarmState) (all []prompt.Task, err error) {
+	results, err := r.results(state)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range state.Agents {
+		all = append(all, prompt.Task{ID: a.ID, Task: a.Task, State: a.State(), Text: results[i].Text, Turn: a.Turn})
+	}
+	return all, nil
 }
 
 // results returns what the agents of a swarm have found, and the steps that it comes from. The
@@ -317,7 +335,7 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 			return err
 		}
 		p.System, p.Prefill = p.System+prompt.ToolList(specs), prompt.Prefill
-	case plan.WantSubtasks:
+	case plan.WantSubtasks, plan.WantReplan:
 		p.Prefill = prompt.Prefill
 	}
 	req.Plain, req.Prompt, req.Fresh = p, rest, rest
@@ -338,10 +356,18 @@ func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, err
 
 // checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
 // next attempt's prompt tells the model.
-func (w *work) checkAnswer(reply provider.Reply) error {
+func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 	switch w.c.Want {
 	case plan.WantSubtasks:
 		_, err := subtask.ReadAnswer(string(reply.Output))
+		return explained(err)
+	case plan.WantReplan:
+		ids, weighed, err := r.AgentAPI.Weighed(w.known)
+		if err != nil {
+			return err
+		}
+		subtasks, messages, err := subtask.ReadReplan(string(reply.Output), ids)
+		w.action = &swarm.Action{Kind: swarm.ActReplan, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
 		return explained(err)
 	case plan.WantAction:
 		if w.kind().Tools != providerkind.InProcess {

@@ -232,7 +232,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		r.Watch.Silent(w.c)
 	}
 	if err == nil {
-		err = w.checkAnswer(reply)
+		err = r.checkAnswer(w, reply)
 	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := r.examine(ctx, w, reply.Output)

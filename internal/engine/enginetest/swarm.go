@@ -17,8 +17,8 @@ import (
 const swarmQuery = "Compare two markets"
 
 // divideAndAnswer is the work of a swarm of three agents. The first one publishes, writes to the
-// second, which answers once what cannot be read, and asks for help. Its helper asks for help in vain:
-// there may be four agents.
+// second, which answers once what cannot be read, and asks for help. Its helper writes to the
+// supervisor, which plans anew. Its message comes too late for an agent that has ended.
 func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 	other := station.Name(runID, 1)
 	says := map[string]string{
@@ -27,13 +27,18 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 		"us/2/1":         `{"action": "send_message", "to": "` + other + `", "payload": {"message": "Look at edge AI"}}`,
 		"us/3/1":         `{"action": "request_help", "help_description": "Look at the law"}`,
 		"us/4/1":         `{"action": "done", "response": "The US leads."}`,
-		"help-us/1/1":    `{"action": "request_help", "help_description": "Look at Europe"}`,
+		"help-us/1/1":    `{"action": "send_message", "to": "supervisor", "message_type": "request", "payload": {"message": "Europe is missing"}}`,
 		"help-us/2/1":    `{"action": "done", "response": "The law is new."}`,
 		"jp/1/1":         "I shall look into it.",
 		"jp/1/2":         `{"action": "tool_call", "tool": "nosuch", "tool_params": {}}`,
 		"jp/2/1":         `{"action": "done", "response": "Edge AI."}`,
 		"both/1/1":       `{"action": "done", "response": "Both grow."}`,
 		"supervisor/2/1": "The answer.",
+		"eu/1/1":         `{"action": "done", "response": "The EU follows."}`,
+		"supervisor/3/1": "The answer.",
+	}
+	if strings.Contains(r.Prompt, "Decide what else is to be done.") {
+		return `{"subtasks": [{"id": "eu", "description": "Europe", "depends_on": ["us"]}], "messages": [{"to": "` + other + `", "message": "Wait for Europe"}]}`, nil
 	}
 	_, rest, _ := strings.Cut(string(r.Turn), "/")
 	say, ok := says[r.Task+"/"+rest]
@@ -44,10 +49,10 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 }
 
 func swarmPlan() swarm.Plan {
-	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Approvals: swarm.Approvals{Spawn: "auto"}, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 4},
+	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Approvals: swarm.Approvals{Spawn: "auto"}, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 5},
 		Providers: []swarm.ProviderSpec{{Name: "team", Kind: providerkind.Script}},
 		Agents:    []swarm.Agent{{Name: swarm.Supervisor, Provider: "team"}},
-		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
+		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Replan: true, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
 }
 
 func newSwarmHarness(t *testing.T, run Subject, budget swarm.Budget) *harness {
@@ -67,7 +72,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 	}
 	want, _ := clean.history()
 	first, second, third, helper := station.Name(runID, 0), station.Name(runID, 1), station.Name(runID, 2), station.Name(runID, 3)
-	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "agent_ended " + helper, "turn_ended supervisor supervisor/2/1"} {
+	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "agent_ended " + helper, "turn_ended supervisor supervisor/2/1", "agent_ended " + station.Name(runID, 4), "turn_ended supervisor supervisor/3/1"} {
 		if !slices.Contains(want, line) {
 			t.Fatalf("%q did not happen:\n%s", line, strings.Join(want, "\n"))
 		}
@@ -78,9 +83,12 @@ func swarmCrashes(t *testing.T, run Subject) {
 	if got := clean.received(first); len(got) != 1 || !strings.Contains(got[0], helper+" has joined the team") {
 		t.Errorf("the agent that asked for help was told %q", got)
 	}
-	if asked := strings.Join(clean.team.asked[swarm.NewTurnID(helper, 2, 1)], ""); !strings.Contains(asked, "the swarm is full: it has had 4 agents, and may have 4 in all") ||
-		!strings.Contains(asked, "**"+helper+` (you)**: "Look at the law"`) {
-		t.Errorf("the helper, which asked for help in vain, was told:\n%s", asked)
+	if asked := strings.Join(clean.team.asked[swarm.NewTurnID(helper, 2, 1)], ""); !strings.Contains(asked, "**"+helper+` (you)**: "Look at the law"`) {
+		t.Errorf("the helper's prompt does not show it in the team:\n%s", asked)
+	}
+	if asked := strings.Join(clean.team.asked["supervisor/2/1"], ""); !strings.Contains(asked, "Europe is missing") || !strings.Contains(asked, "- us: \"The US\" (not finished, by "+first+": 3 actions in a row used no tool): publish_data") ||
+		!strings.Contains(asked, "- jp: \"Japan\" (done by "+second+"): Edge AI.") {
+		t.Errorf("the supervisor planned anew by:\n%s", asked)
 	}
 	clean.checkMail(0)
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
