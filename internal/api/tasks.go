@@ -212,7 +212,7 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 		control.Request
 	}
 	if len(body.Context) > 0 && string(body.Context) != "null" {
-		err = strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "provider", "dir", "file", "set").Into(&in)
+		err = strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "approve_plan", "provider", "dir", "file", "set").Into(&in)
 	}
 	switch {
 	case err != nil:

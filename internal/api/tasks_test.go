@@ -354,3 +354,20 @@ func TestATaskIsSteered(t *testing.T) {
 		h.post(action, map[bool]string{true: `{"message":"x"}`, false: ""}[strings.HasSuffix(action, "message")], http.StatusConflict)
 	}
 }
+
+// TestAPlanIsApprovedOverHTTP: the agents of a task with approve_plan work when a person has agreed.
+func TestAPlanIsApprovedOverHTTP(t *testing.T) {
+	h := open(t)
+	h.swarmProject()
+	body := strings.Replace(chips, "true", `true,"approve_plan":true`, 1)
+	id := string(decode[task](t, h.post("/api/v1/tasks", body, http.StatusCreated)).TaskID)
+	l := h.listenAt("/api/v1/tasks/"+id+"/events", "")
+	for _, one := range l.until("approval_asked") {
+		if one.event == "agent_started" {
+			t.Errorf("an agent works before the answer: %+v", one)
+		}
+	}
+	h.post("/api/v1/approvals/supervisor/plan", `{"run":"`+id+`","ok":true}`, http.StatusAccepted)
+	l.until("agent_started")
+	l.until("workflow_completed")
+}

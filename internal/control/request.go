@@ -21,16 +21,16 @@ type Request struct {
 	Only        bool     `json:"only"`     // without the dependencies
 	Set         []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
 	Provider    string   `json:"provider"`
-	Jobs        int      `json:"jobs"`       // maximum of parallel turns
-	Stdin       string   `json:"stdin"`      // the text of {{STDIN}}
-	Query       string   `json:"query"`      // a swarm's query
-	Agents      int      `json:"agents"`     // of a swarm: how many work at once; 0 = the default
-	Iterations  int      `json:"iterations"` // of a swarm: of one agent; 0 = as the file says
-	ApprovePlan bool     `json:"-"`          // of a swarm: a person decides whether its agents work on the plan
-	Subtasks    string   `json:"-"`          // of a swarm: the file that divides the query; "" = the supervisor does
-	Goal        string   `json:"goal"`       // a team's goal
-	To          string   `json:"to"`         // the agent that gets the goal
-	Done        []string `json:"done"`       // conditions that the goal is reached
+	Jobs        int      `json:"jobs"`         // maximum of parallel turns
+	Stdin       string   `json:"stdin"`        // the text of {{STDIN}}
+	Query       string   `json:"query"`        // a swarm's query
+	Agents      int      `json:"agents"`       // of a swarm: how many work at once; 0 = the default
+	Iterations  int      `json:"iterations"`   // of a swarm: of one agent; 0 = as the file says
+	ApprovePlan bool     `json:"approve_plan"` // of a swarm: a person decides whether its agents work on the plan
+	Subtasks    string   `json:"-"`            // of a swarm: the file that divides the query; "" = the supervisor does
+	Goal        string   `json:"goal"`         // a team's goal
+	To          string   `json:"to"`           // the agent that gets the goal
+	Done        []string `json:"done"`         // conditions that the goal is reached
 	Mode        string   `json:"mode"`
 	Phase       string   `json:"phase"`
 

@@ -132,6 +132,9 @@ func solveArgs(r Request) []string {
 	if r.Iterations != 0 {
 		args = append(args, "--iterations="+strconv.Itoa(r.Iterations))
 	}
+	if r.ApprovePlan {
+		args = append(args, "--approve-plan")
+	}
 	for _, set := range r.Set {
 		args = append(args, "--set="+set)
 	}
