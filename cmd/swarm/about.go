@@ -281,10 +281,11 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 		return append(all, append(file, bad("folder", true, err))...)
 	}
 	all = append(all, file...)
-	d := doctor{bundle: b, dir: dir, home: h.Dir(), start: start}
+	d := doctor{bundle: b, dir: dir, home: h.Dir(), start: start, hint: "to check it: swarm doctor --run"}
 	if err := (&control.Begin{Bundle: b, File: name, Dir: dir, Set: src.set, Provider: src.provider}).Confirmed(h); err != nil {
 		all = append(all, bad("confirmation", true, err))
 		d.start = false // it would hand on what nobody has confirmed
+		d.hint = "to check it: confirm the file, as said above, then swarm doctor --run"
 	}
 	all = append(all, d.examineProviders(ctx)...)
 	all = append(all, examineServers(b, dir)...)
@@ -351,6 +352,7 @@ type doctor struct {
 	dir    string // the project's folder
 	home   string // our own folder, in which no project has settings
 	start  bool   // start programs and ask servers that the file names
+	hint   string // how what is not started or asked is checked
 }
 
 // examineProviders checks all providers at the same time, because each check may start a program:
@@ -392,7 +394,7 @@ func (d *doctor) examineProvider(ctx context.Context, spec swarm.ProviderSpec, u
 	if !d.start {
 		if would := d.effect(spec); would != "" {
 			return finding{What: what, Found: spec.Kind, Unchecked: "not checked: would " + would, Needed: used,
-				Hint: "to check it: swarm doctor --run"}
+				Hint: d.hint}
 		}
 		if providerkind.Of(spec.Kind).Checked == providerkind.Started {
 			dir = d.home // a coding agent obeys the settings of the folder that it is started in
