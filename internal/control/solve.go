@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (b *Begin) divide(file string) error {
 	}
 	all, err := subtask.ReadFile(text)
 	if err != nil {
-		if e, ok := err.(*swarm.Error); ok {
+		if e, ok := errors.AsType[*swarm.Error](err); ok {
 			e.File = file
 		}
 		return err

@@ -53,8 +53,8 @@ func (r *Reader) resolve(ref string, tasks []view.Task) (view.Reference, error) 
 	found := view.Reference{Ref: ref}
 	name, number, _ := strings.Cut(ref, "/")
 	at := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Subtask != nil && (t.Agent == name || t.Subtask.ID == name) })
-	n, err := strconv.Atoi(number)
-	if at < 0 || err != nil {
+	n, _ := strconv.Atoi(number) // no iteration has the number 0
+	if at < 0 || n <= 0 {
 		return found, nil
 	}
 	last, err := r.lastAttempt(tasks[at].Name, n)

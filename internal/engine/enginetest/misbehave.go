@@ -128,7 +128,7 @@ func runSwarm(t *testing.T, run Subject, seed int, subtasks []swarm.Subtask, how
 		if e.Kind == swarm.AgentEnded {
 			end, err := swarm.Body[swarm.AgentEnd](&e)
 			h.check(err)
-			ends[string(e.Agent)] = end
+			ends[e.Agent] = end
 		}
 	}
 	for id, i := range how {
