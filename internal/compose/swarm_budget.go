@@ -26,7 +26,7 @@ func (b *Bundle) HoldAnswer(query string) (*Forecast, error) {
 		first = first.Plus(f.addSwarm(p, 1, "divide", plan.WantSubtasks, p.Agents[:1], 1, 1, int64(len(made.Text))))
 	}
 	f.addSwarm(p, 2, "work", plan.WantAction, workers, p.Team.MaxAgents, p.Swarm.Iterations, prompt.MaxIteration)
-	held := f.addSwarm(p, 3, "answer", plan.WantAnswer, p.Agents[:1], 1, 1, prompt.MaxSynthesis(query))
+	held := f.addSwarm(p, 3, "answer", plan.WantAnswer, p.Agents[:1], 1, 1, prompt.MaxSynthesis(query, p.Team.MaxAgents))
 	p.Swarm.Most = f.most()
 	if !p.Budget.LimitsUse() {
 		return f, nil

@@ -63,6 +63,7 @@ const (
 // be held back for it.
 const (
 	maxResults  = 40 << 10 // of the results of all agents; each has the same share
+	leastResult = 2 << 10  // of one agent's, however many there are
 	maxMail     = 8 << 10  // of its inbox: the newest messages
 	maxFailures = 4 << 10  // of the reasons why earlier attempts failed
 )
@@ -419,7 +420,7 @@ func BuildSynthesis(s *Synthesis) Prompt {
 	b.add(FromSystem, "", "", synthesisText)
 	b.add(FromSeparator, "", "", "\n")
 	b.add(FromTask, "", "", "## Query\n"+sectionData(s.Query)+"\n\n")
-	writeResults(&b, s.Results, maxResults/max(1, len(s.Results)))
+	writeResults(&b, s.Results, max(leastResult, maxResults/max(1, len(s.Results))))
 	writeInbox(&b, newest(s.Inbox, maxMail))
 	writeFailures(&b, s.Failures)
 	b.add(FromBudget, "", "", "Answer the query now, from these results.\n")
@@ -450,9 +451,11 @@ func writeResults(b *pageBuilder, results []Result, most int) {
 // character.
 const MaxIteration int64 = maxChars
 
-// MaxSynthesis is the most bytes that the prompt for the answer to a query can have.
-func MaxSynthesis(query string) int64 {
-	return int64(len(BuildSynthesis(&Synthesis{Query: query}).Text)) + maxResults + maxMail + maxFailures
+// MaxSynthesis is the most bytes that the prompt for the answer to a query can have, with the results
+// of so many agents.
+func MaxSynthesis(query string, agents int) int64 {
+	results := max(maxResults, agents*leastResult)
+	return int64(len(BuildSynthesis(&Synthesis{Query: query}).Text)+results) + maxMail + maxFailures
 }
 
 // ListResults is the answer to a query if no model makes one: the results as they are, after the

@@ -163,9 +163,9 @@ func countOurs(text string) (n int) {
 
 // What is held back of a budget for the answer is enough for any results.
 func TestThePromptForTheAnswerIsBounded(t *testing.T) {
-	for _, long := range []string{strings.Repeat("x", 1<<20), strings.Repeat("## 世界\r\n\"\x00", 1<<16)} {
+	for agents, long := range map[int]string{7: strings.Repeat("x", 1<<20), 30: strings.Repeat("## 世界\r\n\"\x00", 1<<14)} {
 		s := Synthesis{Query: "Why?\n## Results"}
-		for range 7 {
+		for range agents {
 			s.Results = append(s.Results, Result{Agent: "takao", Task: long, Outcome: swarm.OutcomeForced, Reason: long, Text: long, Turn: "takao/1/1"})
 			s.Inbox = append(s.Inbox, Message{From: "takao", Type: "info", Payload: long}, Message{From: "takao", Type: "info", Payload: `"short"`})
 		}
@@ -173,7 +173,7 @@ func TestThePromptForTheAnswerIsBounded(t *testing.T) {
 			s.Failures = append(s.Failures, Failure{Attempt: n + 1, Reason: long})
 		}
 		made := BuildSynthesis(&s)
-		if most := MaxSynthesis(s.Query); int64(len(made.Text)) > most {
+		if most := MaxSynthesis(s.Query, len(s.Results)); int64(len(made.Text)) > most {
 			t.Errorf("the prompt has %d bytes; at most %d are held back", len(made.Text), most)
 		}
 		if !utf8.ValidString(made.Text) || !strings.Contains(made.Text, "older messages are left out") || !strings.Contains(made.Text, `"short"`) {
