@@ -323,6 +323,7 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/statedir", "the store of runs, and streams"},
 		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/plan", "what a turn of a swarm is for"},
 		{"swarm/internal/run", "a run is followed by its timeline"},
 		{"swarm/internal/view", "the state at which following begins"},
 	}},

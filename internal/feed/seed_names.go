@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 )
 
 // Seed 002 has names and fields of its own for what happens in a swarm. A stream of a swarm's run
@@ -68,7 +69,7 @@ func seedEvent(run swarm.RunID, e *swarm.Event) (SeedEvent, bool) {
 		s.Type = workflowCompleted
 		_ = swarm.UseBody(e, func(b swarm.RunEnd) { s.Message = strings.TrimSuffix(string(b.Status)+": "+b.Reason, ": ") })
 	case swarm.TurnStarted:
-		_ = swarm.UseBody(e, func(b swarm.TurnStart) { s.turnStarted(e, &b) })
+		_ = swarm.UseBody(e, func(b swarm.TurnStart) { s.turnStarted(&b) })
 	case swarm.AgentEnded:
 		s.Type = agentCompleted
 		_ = swarm.UseBody(e, func(b swarm.AgentEnd) { s.Reason, s.Message = endReason(b), b.Reason })
@@ -110,15 +111,18 @@ func SeedAgent(name string) string {
 
 // turnStarted names the start of a turn: an agent's first one, and those that begin a phase. A turn
 // that starts again after a crash or is tried again begins nothing.
-func (s *SeedEvent) turnStarted(e *swarm.Event, b *swarm.TurnStart) {
-	switch {
-	case b.Start > 1 || b.Attempt > 1:
-	case e.Agent != swarm.Supervisor && b.Iteration == 1:
-		s.Type = agentStarted
-	case e.Agent != swarm.Supervisor:
-	case b.Want == "subtasks":
+func (s *SeedEvent) turnStarted(b *swarm.TurnStart) {
+	if b.Start > 1 || b.Attempt > 1 {
+		return
+	}
+	switch plan.Want(b.Want) {
+	case plan.WantAction:
+		if b.Iteration == 1 {
+			s.Type = agentStarted
+		}
+	case plan.WantSubtasks: // a supervisor that plans anew goes on to monitor its agents
 		s.phase(planning, nil)
-	case b.Want == "answer":
+	case plan.WantAnswer:
 		s.phase(synthesizing, nil)
 	}
 }

@@ -21,6 +21,7 @@ func TestSeedNames(t *testing.T) {
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1, Want: "subtasks"})}, "progress swarm-supervisor planning "},
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1, Want: "subtasks"})}, ""},
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 1})}, ""},
+		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 1, Want: "replan"})}, ""},
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 1, Want: "answer"})}, "progress swarm-supervisor synthesizing "},
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "supervisor", Data: body(swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 2, Want: "answer"})}, ""},
 		{swarm.Event{Kind: swarm.TurnStarted, Agent: "takao", Data: body(swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1, Want: "action"})}, "agent_started takao  "},
