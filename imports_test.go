@@ -104,8 +104,10 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/growth": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "mail has the list of agents and edges"},
+		{"swarm/internal/providerkind", "which agents have their tools from us"},
 		{"swarm/internal/station", "names the agents of a swarm"},
 		{"swarm/internal/strictjson", "arguments of requests are read strictly"},
+		{"swarm/internal/toolrule", "the file tools of a swarm's agents"},
 	}},
 	"swarm/internal/agenttoken": {1, nil},
 	"swarm/internal/secret":     {1, nil},
@@ -311,6 +313,8 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/snapshot", "snapshots of the work tree"},
 		{"swarm/internal/engine", "the interface of engines"},
 		{"swarm/internal/agenttoken", "tokens of agents"},
+		{"swarm/internal/compose", "holds back the answer of a swarm that does a task"},
+		{"swarm/internal/growth", "the plan of a swarm that does a task"},
 	}},
 	"swarm/internal/httpd": {6, []use{
 		{"swarm", nouns},
@@ -342,7 +346,6 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/providerkind", "whose key a kind of provider gets by itself"},
 		{"swarm/internal/secret", "references to keys in a plan"},
 		{"swarm/internal/tool", "preflight checks of tools"},
-		{"swarm/internal/toolrule", "the file tools of a swarm's agents"},
 		{"swarm/internal/view", "the picture of a run"},
 		{"swarm/internal/statedir", "finds runs"},
 		{"swarm/internal/run", "starts, resumes and steers runs"},

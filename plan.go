@@ -77,7 +77,27 @@ type Task struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Workdir     string            `json:"workdir,omitempty"` // absolute
 	Desk        bool              `json:"desk,omitempty"`
+	Swarm       *SwarmTask        `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does
 }
+
+// The kinds of tasks: what does a task.
+const (
+	AgentTask = "agent" // the default
+	SwarmKind = "swarm"
+)
+
+// TaskKinds lists the kinds of tasks, for files.
+var TaskKinds = []string{AgentTask, SwarmKind}
+
+// A SwarmTask holds the limits of the swarm that does a task. The task's prompt is its query, and its
+// answer is the task's output.
+type SwarmTask struct {
+	Swarm
+	MaxAgents int `json:"max_agents"`
+}
+
+// DefaultWorkers is how many agents of a swarm work at once if nothing says otherwise.
+const DefaultWorkers = 3
 
 // MaxOutput is how much of a task's output is stored, in bytes. The end of a longer output is kept,
 // cut at the beginning of a rune.
@@ -367,6 +387,24 @@ type Budget struct {
 	Wall   time.Duration `json:"wall,omitempty"`
 	// Held is the part of the budget that only the answer of a swarm may use.
 	Held Usage `json:"held,omitzero"`
+}
+
+// Minus returns what is left of a budget. A part that has run out is as little as possible, since 0
+// is no limit.
+func (b Budget) Minus(used Usage, took time.Duration) Budget {
+	if b.Tokens > 0 {
+		b.Tokens = max(1, b.Tokens-used.Tokens())
+	}
+	if b.USD > 0 {
+		b.USD = max(math.SmallestNonzeroFloat64, b.USD-used.USD)
+	}
+	if b.Calls > 0 {
+		b.Calls = max(1, b.Calls-used.Calls)
+	}
+	if b.Wall > 0 {
+		b.Wall = max(1, b.Wall-took)
+	}
+	return b
 }
 
 // LimitsUse reports whether the budget limits what turns use. The loop watches the wall time.

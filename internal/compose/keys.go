@@ -20,6 +20,7 @@ var choices = map[string]func() []string{
 	"tiers":      fixed(tiers...),
 	"conditions": fixed(swarm.Conditions...),
 	"on_failure": fixed(swarm.OnFailures...),
+	"task_kinds": fixed(swarm.TaskKinds...),
 	"on_stall":   fixed(swarm.OnStalls...),
 	"approvals":  fixed("ask", "auto", "deny"),
 	"sandboxes":  fixed(swarm.SandboxOS),
@@ -104,6 +105,7 @@ type permissionKeys struct {
 // taskKeys are the keys of a task.
 type taskKeys struct {
 	section
+	Kind         text            `key:"kind" among:"task_kinds" doc:"What does it: its agent, or a swarm whose agents are like its agent. The prompt is the query of a swarm, and the answer its output."`
 	Agent        text            `key:"agent" doc:"The agent that does it. Without it the task is its own agent."`
 	Prompt       text            `key:"prompt" doc:"Its prompt, by name."`
 	PromptFile   text            `key:"prompt-file" doc:"Its prompt, as a file, relative to this one."`

@@ -30,8 +30,8 @@ func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 			return blamed(b.Places.Roots[name], err)
 		}
 	}
-	if s := b.Plan.Swarm; s != nil && s.Workspace != "" {
-		if err := tool.CheckRoot(s.Workspace, swarm.Supervisor); err != nil {
+	if folder := workspaceOf(&b.Plan); folder != "" {
+		if err := tool.CheckRoot(folder, swarm.Supervisor); err != nil {
 			return blamed(b.Places.Workspace, err)
 		}
 	}
@@ -41,6 +41,19 @@ func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 		}
 	}
 	return checkProviders(b, dir, waiting)
+}
+
+// workspaceOf returns the folder that a file names for the agents of swarms; "" = none.
+func workspaceOf(p *swarm.Plan) string {
+	if p.Swarm != nil {
+		return p.Swarm.Workspace
+	}
+	for i := range p.Tasks {
+		if s := p.Tasks[i].Swarm; s != nil {
+			return s.Workspace
+		}
+	}
+	return ""
 }
 
 func blamed(at compose.Place, err error) error {

@@ -10,16 +10,11 @@ import (
 	"swarm"
 	"swarm/internal/compose"
 	"swarm/internal/growth"
-	"swarm/internal/providerkind"
 	"swarm/internal/run"
 	"swarm/internal/subtask"
-	"swarm/internal/toolrule"
 )
 
-const (
-	defaultWorkers = 3
-	maxQuery       = 64 << 10 // bytes
-)
+const maxQuery = 64 << 10 // bytes
 
 // planSwarm makes the plan of a swarm: the supervisor, and the rules for the agents that it will
 // have. If a file divides the query, those agents are there from the beginning.
@@ -42,26 +37,13 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	}
 	limits, plan := b.Settings.Swarm, &b.Plan
 	query := run.Redactor(plan)([]byte(r.Query))
-	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, defaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
-		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan}
-	rules.Worker.Role, rules.Worker.RoleName, rules.Workspace = "", "", limits.Workspace
+	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, swarm.DefaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
+		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan}
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents
 	}
-	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env}
-	for i := range plan.Providers {
-		spec := &plan.Providers[i]
-		rules.Worker = withFileTools(rules.Worker, spec)
-		for k := range rules.Roles {
-			rules.Roles[k] = withFileTools(rules.Roles[k], spec)
-		}
-		rules.Worker = inTier(rules.Worker, spec, "medium")
-		supervisor = inTier(supervisor, spec, "large")
-	}
-	plan.Kind, plan.Name, plan.Edges = swarm.SwarmRun, firstWords(string(query)), nil
-	plan.Approvals.Spawn = cmp.Or(plan.Approvals.Spawn, "auto") // the swarm asks nobody unless the file says so
-	plan.Team = &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase, MaxAgents: limits.MaxAgents}
-	plan.Swarm, plan.Agents = rules, []swarm.Agent{supervisor}
+	growth.PlanSwarm(plan, rules, limits.MaxAgents)
+	plan.Name = firstWords(string(query))
 	b.Bodies = append(b.Bodies, query)
 	if r.Args == nil {
 		r.Args = []string{"solve", r.Query}
@@ -76,23 +58,6 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		return nil, err
 	}
 	return begin, nil
-}
-
-// withFileTools gives a model that lists no tools those for the files of the swarm's workspace. One
-// that lists them and names no root has them there, too.
-func withFileTools(a swarm.Agent, spec *swarm.ProviderSpec) swarm.Agent {
-	if a.Provider == spec.Name && a.Tools == nil && providerkind.Of(spec.Kind).Tools == providerkind.InProcess {
-		a.Tools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
-	}
-	return a
-}
-
-// inTier has an agent use the model of a tier, if its provider has one and nothing else says which.
-func inTier(a swarm.Agent, spec *swarm.ProviderSpec, tier string) swarm.Agent {
-	if a.Provider == spec.Name && a.Model == "" && a.Tier == "" && spec.Models[tier] != "" {
-		a.Tier = tier
-	}
-	return a
 }
 
 // divide has a person's file divide the query.

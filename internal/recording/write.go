@@ -138,6 +138,9 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		p, err := swarm.Body[swarm.Plan](&e)
 		for i := range p.Tasks {
 			p.Tasks[i].Workdir = ""
+			if s := p.Tasks[i].Swarm; s != nil {
+				s.Workspace = ""
+			}
 		}
 		for i := range p.Agents {
 			p.Agents[i].Root = ""

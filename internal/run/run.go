@@ -361,6 +361,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
+		d.runner.Swarm = d.swarmOf
 		if d.runner.Workspace = d.start.Workspace; d.start.Workspace == d.home.WorkPath(d.ID) {
 			if err := d.home.MakeWork(d.ID); err != nil {
 				return err

@@ -57,6 +57,14 @@ func (r *Runner) plan(ref string) (*loadedPlan, error) {
 	return p, nil
 }
 
+// providerOf returns what does the turn: its agent's provider, or a swarm.
+func (r *Runner) providerOf(w *work) (provider.Provider, error) {
+	if w.task.Swarm != nil && r.Swarm != nil {
+		return r.Swarm(w.plan.Plan, w.task, w.agent), nil
+	}
+	return r.provider(w.spec)
+}
+
 func (r *Runner) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +130,7 @@ func (r *Runner) makePrompt(w *work) error {
 	if p.Team != nil { // a team's work is its mail
 		t.Task, t.Iteration = "", 0
 	}
-	if w.kind().Person { // a person sees the text alone, without tasks and iterations
+	if w.kind().Person || w.task.Swarm != nil { // a person sees the text alone, without tasks and iterations, and so does a swarm
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
 	if err := r.readInto(&t, w); err != nil {

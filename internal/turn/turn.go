@@ -28,20 +28,21 @@ import (
 type Runner struct {
 	Run         swarm.RunID
 	Log         swarm.Log
-	Dir         string                                                   // the folder in which the run was started
-	Options     provider.Options                                         // of programs that are no agents: `expect`
-	Provider    func(swarm.ProviderSpec) (provider.Provider, error)      // opens a provider; called once for each
-	Redact      func([]byte) []byte                                      // removes secrets from text before it is stored; nil = there are no secrets
-	Cut         func(string) string                                      // the same for text that was shortened before, where … marks the cut; nil = there are no secrets
-	Watch       Watcher                                                  // nil = no watcher
-	CarriesOver bool                                                     // the run retries another run and keeps some of its turns
-	AgentAPI    *agentapi.Service                                        // the tools by which agents act on the run; nil = none
-	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error) // other tools for models; nil = none
-	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program reaches the tools of AgentAPI; nil = nowhere
-	Trace       func(turn swarm.TurnID) string                           // the trace parent for a turn's programs; nil = no tracing
-	Obeyed      func(turn swarm.TurnID, agent string) (ended func())     // notes changes of files that swarm obeys; nil = not at all
-	Workspace   string                                                   // the folder of a swarm's agents that name no root; "" = none
-	Snapshots   Snapshotter                                              // finds what turns change; nil = changes are not recorded
+	Dir         string                                                         // the folder in which the run was started
+	Options     provider.Options                                               // of programs that are no agents: `expect`
+	Provider    func(swarm.ProviderSpec) (provider.Provider, error)            // opens a provider; called once for each
+	Redact      func([]byte) []byte                                            // removes secrets from text before it is stored; nil = there are no secrets
+	Cut         func(string) string                                            // the same for text that was shortened before, where … marks the cut; nil = there are no secrets
+	Watch       Watcher                                                        // nil = no watcher
+	CarriesOver bool                                                           // the run retries another run and keeps some of its turns
+	AgentAPI    *agentapi.Service                                              // the tools by which agents act on the run; nil = none
+	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error)       // other tools for models; nil = none
+	Endpoint    func(agent string) (swarm.ToolEndpoint, error)                 // where a program reaches the tools of AgentAPI; nil = nowhere
+	Trace       func(turn swarm.TurnID) string                                 // the trace parent for a turn's programs; nil = no tracing
+	Obeyed      func(turn swarm.TurnID, agent string) (ended func())           // notes changes of files that swarm obeys; nil = not at all
+	Swarm       func(*swarm.Plan, *swarm.Task, *swarm.Agent) provider.Provider // does a task by a swarm; nil = no task is done so
+	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
+	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
 
 	// mu guards all fields below except control, which has a mutex of its own.
 	mu        sync.Mutex
@@ -216,7 +217,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	if err := r.unverifiable(w); err != nil {
 		return provider.Reply{}, nil, err
 	}
-	p, err := r.provider(w.spec)
+	p, err := r.providerOf(w)
 	if err != nil {
 		return provider.Reply{}, nil, err
 	}
