@@ -211,7 +211,7 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) error {
 	}
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
-	a.remedies(p)
+	a.remedies(a.stdout, p)
 	if p.Reason == string(p.Status) {
 		p.Reason = "" // it only repeats the status
 	}

@@ -104,7 +104,7 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 	if err := a.table(term.TaskTable(p, nil)); err != nil {
 		return err
 	}
-	a.remedies(p)
+	a.remedies(a.stdout, p)
 	if len(d.Turns) > 0 {
 		fmt.Fprintln(a.stdout)
 		if err := a.table(turnTable(d.Turns, time.Now())); err != nil {
@@ -296,7 +296,7 @@ func (a *app) hints(p view.Picture, d view.Details) {
 }
 
 // remedies prints the hints of failed tasks. Tasks with the same hint share a line.
-func (a *app) remedies(p view.Picture) {
+func (a *app) remedies(w io.Writer, p view.Picture) {
 	const most = 3
 	failed := map[string][]string{} // by hint
 	var order []string
@@ -314,7 +314,7 @@ func (a *app) remedies(p view.Picture) {
 		if more := len(names) - most; more > 0 {
 			names = append(names[:most], fmt.Sprintf("%d more", more))
 		}
-		fmt.Fprintf(a.stdout, "hint: %s: %s\n", strings.Join(names, ", "), term.Escape(hint))
+		fmt.Fprintf(w, "hint: %s: %s\n", strings.Join(names, ", "), term.Escape(hint))
 	}
 }
 

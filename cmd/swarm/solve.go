@@ -144,7 +144,7 @@ func (a *app) printReferences(answer run.Answer) {
 	}
 	var one swarm.TurnID
 	for _, r := range answer.References {
-		what := "not found: the run has no such turn, so nothing supports the claim"
+		what := "not found: no such turn has a result, so nothing supports the claim"
 		if r.Found {
 			what, one = r.What, r.Turn
 		}
@@ -170,6 +170,7 @@ func (a *app) printSwarmEnd(p view.Picture) {
 		p.Reason = "" // it only repeats the status
 	}
 	fmt.Fprintf(a.stderr, "\nrun %s %s%s · %s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)), strings.Join(parts, " · "))
+	a.remedies(a.stderr, p)
 	switch {
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stderr, "to resume it: %s\n", p.ResumeCommand())

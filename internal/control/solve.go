@@ -27,6 +27,9 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 			WithHint("write it into a file of this folder, and have the query name the file")
 	}
 	o, p, err := c.Compose(r)
+	if swarm.KindOf(err) == swarm.NotFound && r.File == "" && len(r.Set) == 0 { // --provider is enough
+		o.Source, err = nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"solve", r.Query}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
 	if r.Subtasks != "" {
 		if err := begin.divide(r.Subtasks); err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func (r *Reader) resolve(ref string, tasks []view.Task) (view.Reference, error) 
 		return found, err
 	}
 	t, err := r.Turn(string(swarm.NewTurnID(tasks[at].Name, n, last)))
-	if err != nil {
+	if err != nil || t.Status != swarm.Completed { // nothing came of it
 		return found, err
 	}
 	found.Found, found.Turn, found.What = true, t.ID, string(t.Status)

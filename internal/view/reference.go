@@ -12,8 +12,8 @@ import (
 // its iteration, as in [takao/3]. The prompt of the synthesis asks for them. Models that name the
 // subtask instead of the agent are understood, too.
 type Reference struct {
-	Ref   string       `json:"ref"` // as the answer has it
-	Found bool         `json:"found"`
+	Ref   string       `json:"ref"`            // as the answer has it
+	Found bool         `json:"found"`          // such a turn has a result
 	Turn  swarm.TurnID `json:"turn,omitempty"` // which `swarm show RUN --turn` shows
 	What  string       `json:"what,omitempty"` // the action of that turn, in words
 }
