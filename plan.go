@@ -225,6 +225,7 @@ type Swarm struct {
 	Roles      []Agent       `json:"roles,omitempty"`   // what agents are like whose subtask names one of these
 	Replan     bool          `json:"replan,omitempty"`  // the supervisor plans anew when a worker fails, or somebody writes to it
 	By         TurnID        `json:"by,omitempty"`      // the turn of the supervisor that names the subtasks; "" = none did
+	Entries    []Subtask     `json:"entries,omitempty"` // entries of the task list that this plan adds, or that its agents claim
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
 }
@@ -244,7 +245,8 @@ type Subtask struct {
 	Role        string   `json:"role,omitempty"`       // an agent of the compose file that works on it; "" = any
 	DependsOn   []string `json:"depends_on,omitempty"` // subtasks that must have ended before
 	Agent       string   `json:"agent,omitempty"`      // who works on it
-	For         string   `json:"for,omitempty"`        // the agent that asked for help with it; "" = none
+	For         string   `json:"for,omitempty"`        // the agent that asked for help with it, or added it; "" = none
+	Origin      string   `json:"origin,omitempty"`     // of an entry of the task list: the call that added it
 }
 
 // TopicLimits bound how much of each topic a prompt shows.

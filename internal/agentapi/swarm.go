@@ -20,6 +20,7 @@ type SwarmState struct {
 	Agents     []SwarmAgent // without the supervisor
 	More       int          // agents that Agents leaves out
 	Room       int          // how many agents may still join
+	Tasks      []SwarmTask  // the entries of the task list that agents have added
 }
 
 // maxTeammates is how many agents the prompt of a worker lists, so that the prompts of a large swarm
@@ -108,6 +109,7 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	for _, t := range all {
 		state.Agents = append(state.Agents, s.swarmAgent(t))
 	}
+	state.Tasks = s.taskStates()
 	return state, s.read, nil
 }
 
@@ -153,7 +155,7 @@ func (s *Service) Weighed(known int64) (ids, agents []string, err error) {
 			agents = append(agents, m.Name)
 		}
 	}
-	return s.growth.Subtasks(), agents, nil
+	return s.taskIDs(), agents, nil
 }
 
 // divisionKey is the key of the plan that adds what a turn of the supervisor names.
@@ -195,7 +197,7 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 	case turn == "":
 		subtasks = []swarm.Subtask{{ID: "t1", Description: answer}}
 	case s.team.Swarm.Divided:
-		subtasks, messages, err = subtask.ReadReplan(answer, s.growth.Subtasks())
+		subtasks, messages, err = subtask.ReadReplan(answer, s.taskIDs())
 	default:
 		subtasks, err = subtask.ReadAnswer(answer)
 	}

@@ -143,3 +143,50 @@ func TestHelpThatAPersonDecidesAbout(t *testing.T) {
 	asker = s.BeginTurn(names[0], names[0], swarm.NewTurnID(names[0], 1, 1), 1, swarm.Inputs{})
 	fails(t, asker, "request_help", `{"help_description": "Look at the law"}`, "`approvals: {spawn: deny}` in the compose file")
 }
+
+// An entry of the task list is claimed once, by an agent or by the one that is added for it.
+func TestTaskList(t *testing.T) {
+	s, names := swarming(t, "auto")
+	turn := func(i int) *TurnHandle {
+		return s.BeginTurn(names[i], names[i], swarm.NewTurnID(names[i], 1, 1), 1, swarm.Inputs{})
+	}
+	first := call[taskResult](t, turn(0), "task_add", `{"description": "Look at the law"}`).ID
+	if again := call[taskResult](t, turn(0), "task_add", `{"description": "Look at the law"}`).ID; again != first || first != "t4" {
+		t.Errorf("the same entry is %s and %s", first, again)
+	}
+	second := call[taskResult](t, turn(0), "task_add", `{"description": "Then at Europe", "depends_on": ["t4"]}`).ID
+	fails(t, turn(0), "task_add", `{"description": "x", "depends_on": ["t9"]}`, `there is no entry "t9" in the task list`)
+	fails(t, turn(1), "task_claim", `{"id": "t1"}`, "open are t4, t5")
+	fails(t, turn(1), "task_claim", `{"id": "t5"}`, "t5 waits for t4")
+	claims := make(chan error, 2)
+	for _, h := range []*TurnHandle{turn(1), turn(2)} {
+		go func() {
+			_, err := h.Call(t.Context(), "task_claim", json.RawMessage(`{"id": "t4"}`))
+			claims <- err
+		}()
+	}
+	a, b := <-claims, <-claims
+	if (a == nil) == (b == nil) {
+		t.Fatalf("two claims: %v, %v", a, b)
+	}
+	holder := s.team.Swarm.Tasks[0].Agent
+	fails(t, turn(0), "task_claim", `{"id": "t4"}`, holder+" has claimed t4 already")
+	if _, err := s.Assign(t.Context(), 0, first); err != nil {
+		t.Fatal(err)
+	}
+	state, _, err := s.SwarmState(names[0])
+	if err != nil || len(state.Agents) != 3 || len(state.Tasks) != 2 || state.Tasks[0].State != holder+" works on it" || state.Tasks[1].State != "open, waits for t4" {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	add(t, s.Log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey(holder, 0), Agent: holder, Data: swarm.Encode(swarm.AgentEnd{Outcome: swarm.OutcomeDone})})
+	for range 2 { // a crash repeats it
+		if _, err := s.Assign(t.Context(), 0, second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, _, err = s.SwarmState(names[0])
+	if err != nil || len(state.Agents) != 4 || state.Agents[3].Task != "Then at Europe" || state.Tasks[0].State != "done by "+holder || state.Tasks[1].State != names[3]+" works on it" {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	fails(t, turn(0), "task_claim", `{"id": "t5"}`, names[3]+" has claimed t5 already")
+}

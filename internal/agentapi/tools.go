@@ -21,20 +21,23 @@ type tool struct {
 	do          func(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error)
 	team        bool // only for teams and swarms, whose agents have further turns
 	growth      bool // only for agents that may request new agents or edges
+	swarm       bool // only for swarms
 }
 
 // tools lists all tools, in the order in which agents see them.
 var tools = []tool{
-	{"send_handoff", sendDescription, sendSchema, sendHandoff, false, false},
-	{"read_inbox", inboxDescription, inboxSchema, readInbox, false, false},
-	{"publish_data", publishDescription, publishSchema, publishData, false, false},
-	{"put_artifact", putDescription, putSchema, putArtifact, false, false},
-	{"read_artifact", readDescription, readSchema, readArtifact, false, false},
-	{"wait_for", waitDescription, waitSchema, waitFor, true, false},
-	{"spawn_node", spawnDescription, spawnSchema, spawnNode, true, true},
-	{"create_edge", edgeDescription, edgeSchema, createEdge, true, true},
-	{"request_help", helpDescription, helpSchema, requestHelp, true, false},
-	{"report_done", doneDescription, doneSchema, reportDone, true, false},
+	{"send_handoff", sendDescription, sendSchema, sendHandoff, false, false, false},
+	{"read_inbox", inboxDescription, inboxSchema, readInbox, false, false, false},
+	{"publish_data", publishDescription, publishSchema, publishData, false, false, false},
+	{"put_artifact", putDescription, putSchema, putArtifact, false, false, false},
+	{"read_artifact", readDescription, readSchema, readArtifact, false, false, false},
+	{"wait_for", waitDescription, waitSchema, waitFor, true, false, false},
+	{"spawn_node", spawnDescription, spawnSchema, spawnNode, true, true, false},
+	{"create_edge", edgeDescription, edgeSchema, createEdge, true, true, false},
+	{"request_help", helpDescription, helpSchema, requestHelp, true, false, false},
+	{"task_add", taskAddDescription, taskAddSchema, taskAdd, true, false, true},
+	{"task_claim", taskClaimDescription, taskClaimSchema, taskClaim, true, false, true},
+	{"report_done", doneDescription, doneSchema, reportDone, true, false, false},
 }
 
 // Knows says whether a tool is one of ours.
@@ -50,8 +53,11 @@ func (s *Service) offered() ([]tool, error) {
 	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	if s.rules.Team() {
+	if s.growth.Swarm() {
 		return tools, nil
+	}
+	if s.rules.Team() {
+		return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.swarm }), nil
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.team }), nil
 }
@@ -70,6 +76,10 @@ func (s *Service) findTool(name string) (tool, error) {
 			return t, nil
 		}
 		names[i] = t.name
+	}
+	if strings.HasPrefix(name, "task_") && Knows(name) {
+		return tool{}, swarm.Errorf(swarm.BadInput, "%s exists in swarms, and this run is none", name).
+			WithHint("here there are: %s; a swarm is started with swarm solve", strings.Join(names, ", "))
 	}
 	if Knows(name) {
 		return tool{}, onlyInTeams(name, names)
@@ -122,7 +132,7 @@ func (s *Service) Tools(agent string) []swarm.ToolSpec {
 		if t.name == "request_help" && swarms {
 			specs[i].Description = swarmHelpDescription
 		}
-		if t.team {
+		if t.team && !t.swarm {
 			specs[i].Description += " Only teams and swarms have this tool."
 		}
 		if t.name == "send_handoff" && err == nil {

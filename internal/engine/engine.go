@@ -42,6 +42,7 @@ type Mailer interface {
 	Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error)
 	Grant(ctx context.Context, fence int64, request string) (int64, error)
 	Divide(ctx context.Context, fence int64, turn string) (int64, error)
+	Assign(ctx context.Context, fence int64, entry string) (int64, error)
 }
 
 // Call makes one call for a loop. A call with an effect appends its end to the log, addressed to
@@ -73,6 +74,8 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 		wrote, err = a.Mailer.Return(ctx, c.Agent, c.Note)
 	case flow.KindGrant:
 		wrote, err = a.Mailer.Grant(ctx, c.Fence, c.Ref)
+	case flow.KindAssign:
+		wrote, err = a.Mailer.Assign(ctx, c.Fence, c.Ref)
 	case flow.KindDivide:
 		wrote, err = a.Mailer.Divide(ctx, c.Fence, c.Ref)
 	default:

@@ -46,6 +46,7 @@ const (
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindAction = "action" // Go: the action that the turn Ref of Agent asks for
 	KindDivide = "divide" // Do: adds workers for the subtasks that the turn Ref names; "" = one for the whole query
+	KindAssign = "assign" // Do: adds a worker for the open entry Ref of the task list
 	KindRemind = "remind" // Do: reminds Agent that the envelope Ref asks for a reply
 	KindGiveUp = "giveup" // Do: tells Agent, the sender of the envelope Ref, that its reply was given up
 	KindNote   = "note"   // Do: sends Agent the message Note in the name of the run

@@ -62,6 +62,17 @@ func (h *hive) Do(c flow.Call) (flow.Result, error) {
 		return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}, nil
 	case c.Kind == flow.KindGrant:
 		return h.grant(c), nil
+	case c.Kind == flow.KindAssign:
+		h.told = append(h.told, "assign "+c.Ref)
+		h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: "assigned"}})
+		return flow.Result{CallEnd: swarm.CallEnd{Wrote: h.seq}, Seq: h.seq}, nil
+	case c.Kind == flow.KindPlan && c.Ref == "assigned":
+		return flow.Result{Plan: &swarm.Plan{Agents: []swarm.Agent{{Name: "x"}}, Swarm: &swarm.Swarm{Subtasks: []swarm.Subtask{{ID: "t-x", Agent: "x"}}}}}, nil
+	case c.Kind == flow.KindPlan && strings.HasPrefix(c.Ref, "list"):
+		_, needs, _ := strings.Cut(c.Ref, " ")
+		return flow.Result{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Entries: []swarm.Subtask{{ID: "t-x", For: "a", DependsOn: strings.Fields(needs)}}}}}, nil
+	case c.Kind == flow.KindPlan && strings.HasPrefix(c.Ref, "claim "):
+		return flow.Result{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Entries: []swarm.Subtask{{ID: "t-x", Agent: strings.TrimPrefix(c.Ref, "claim ")}}}}}, nil
 	case c.Kind == flow.KindNote:
 		h.told = append(h.told, "note "+c.Agent+": "+string(c.Note.Code))
 		return flow.Result{Seq: h.seq}, nil
@@ -94,6 +105,10 @@ func (h *hive) Go(c flow.Call) error {
 		end := swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}
 		if strings.HasPrefix(h.acts[c.Ref], "help") {
 			h.askHelp(c.Agent, c.Ref, results)
+			all = []string{""}
+		}
+		if act := h.acts[c.Ref]; strings.HasPrefix(act, "list") || strings.HasPrefix(act, "claim") {
+			h.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.PlanAdded, Key: strings.TrimSpace(act)}})
 			all = []string{""}
 		}
 		if how := all[min(c.Attempt, len(all))-1]; how != "" && how != "ok" {
@@ -136,6 +151,8 @@ func (h *hive) act(end swarm.CallEnd) swarm.CallEnd {
 		kinds = map[string]swarm.ActionKind{"adds": swarm.ActReplan, "writes": swarm.ActReplan}
 	}
 	switch kind, ok := kinds[what]; {
+	case what == "list" || what == "claim":
+		end.Action = &swarm.Action{Kind: swarm.ActToolCall, Tool: "task_add", Ours: true}
 	case what == "keeps":
 		end.Inputs.Upto = h.seq
 		end.Action = &swarm.Action{Kind: swarm.ActReplan, Taken: true, Weighed: []string{"a"}}
@@ -227,6 +244,16 @@ func TestSwarm(t *testing.T) {
 		{"an agent that repeats itself is told, and then ended", "a b", few(9), hive{same: map[string]bool{"a": true}, acts: map[string]string{"b/1/1": "done"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; go action/a/2/1; go a/3/1; note a: told_same_output; go action/a/3/1; " +
 				"go a/4/1; go action/a/4/1; go a/5/1; go action/a/5/1; go a/6/1; notice; go action/a/6/1; agent_ended a: converged; return a; go supervisor/2/1; run_ended completed 0"},
+		{"an open entry of the task list gets a worker", "a", nil, hive{acts: map[string]string{"a/1/1": "list", "a/2/1": "done", "x/1/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; assign t-x; go a/2/1; go x/1/1; agent_ended a: done; return a; agent_ended x: done; return x; go supervisor/2/1; run_ended completed 0"},
+		{"when what it waits for has ended", "a b", nil, hive{acts: map[string]string{"a/1/1": "list t-b", "a/2/1": "done", "b/1/1": "search ok", "b/2/1": "done", "x/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; agent_ended a: done; return a; agent_ended b: done; return b; assign t-x; go x/1/1; agent_ended x: done; return x; go supervisor/2/1; run_ended completed 0"},
+		{"none when an agent has claimed it", "a b", func(s *swarm.Swarm) { s.Workers = 2 }, hive{acts: map[string]string{"a/1/1": "list", "a/2/1": "done", "b/1/1": "claim b", "b/2/1": "done"}},
+			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; run_ended completed 0"},
+		{"none when all are there", "a", nil, hive{full: true, acts: map[string]string{"a/1/1": "list", "a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
+		{"tools of ours are no work", "a", nil, hive{acts: map[string]string{"a/1/1": "claim a", "a/2/1": "claim a", "a/3/1": "claim a"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; go action/a/2/1; go a/3/1; go action/a/3/1; agent_ended a: converged; return a; list supervisor/2/1; run_ended completed 0"},
 		{"the supervisor adds a worker for one that failed", "a b", replans, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}}, acts: map[string]string{"supervisor/2/1": "adds", "b/1/1": "search ok", "b/2/1": "done", "n/1/1": "done"}},
 			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; divide by supervisor/2/1; go b/2/1; go n/1/1; agent_ended b: done; return b; agent_ended n: done; return n; go supervisor/3/1; run_ended completed 0"},
 		{"or leaves it", "a", replans, hive{acts: map[string]string{"supervisor/2/1": "keeps", "a/1/1": "words", "a/2/1": "words", "a/3/1": "words"}},

@@ -83,6 +83,9 @@ func (t *team) do(s plan.TeamStep) error {
 		return t.takeAction(s)
 	case plan.AskPlan:
 		return t.askPlan()
+	case plan.Assign:
+		_, err := t.write(Call{ID: "assign/" + s.Task, Kind: KindAssign, Agent: swarm.Supervisor, Ref: s.Task})
+		return err
 	case plan.Divide:
 		return t.divide(string(s.Turn))
 	case plan.EndAgent:

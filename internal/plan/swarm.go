@@ -59,6 +59,7 @@ type SwarmState struct {
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 	Lost     []string     `json:"lost,omitempty"`     // workers that ended other than done, until the supervisor knows of it
 	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
+	Tasks    []Task       `json:"tasks,omitempty"`    // the entries of the task list that agents have added
 	Fixed    bool         `json:"fixed,omitempty"`    // the supervisor could not plan anew, and is asked no more
 }
 
@@ -91,6 +92,7 @@ func (t *Team) addSubtasks(p *swarm.Plan) {
 	if p.Swarm.By == t.Swarm.By {
 		t.Swarm.Dividing = false
 	}
+	t.addTasks(p)
 	if len(p.Swarm.Subtasks) == 0 {
 		return
 	}
@@ -100,6 +102,9 @@ func (t *Team) addSubtasks(p *swarm.Plan) {
 		if e := t.Members[i].Effort; e != nil {
 			by[e.Subtask] = t.Members[i].Name
 		}
+	}
+	for _, e := range t.Swarm.Tasks {
+		by[e.ID] = e.Agent
 	}
 	for _, s := range p.Swarm.Subtasks {
 		by[s.ID] = s.Agent
@@ -159,7 +164,7 @@ func (t *Team) summon() {
 	case s.Dividing || s.Answer != "":
 	case t.replans(m, workers):
 		m.Want = WantReplan
-	case working > 0 || len(s.Growing) > 0 && !s.Draining:
+	case working > 0 || len(s.Growing) > 0 && !s.Draining || t.assignable() != nil:
 	case results == 0:
 		t.close(ClosedByLoss)
 	case workers == 1 && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
@@ -339,6 +344,9 @@ func (t *Team) endAction(m *Member, end swarm.CallEnd) {
 		m.Retry = t.Now.Add(Delay(e.Delays))
 	} else {
 		kind := e.Next.Kind
+		if e.Next.Ours {
+			kind = ""
+		}
 		e.Next, e.Tries, e.Delays = nil, 0, 0
 		t.iterated(m, kind, end)
 	}

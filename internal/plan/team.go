@@ -22,7 +22,8 @@ type Team struct {
 	owed  int64          // the newest envelope of the run itself that gives a turn
 	dealt int            // number of growth requests that the loop has handled
 
-	divided bool // the loop has begun to add the subtasks that the supervisor has named
+	assigned string // the entry of the task list for which the loop has added a worker last
+	divided  bool   // the loop has begun to add the subtasks that the supervisor has named
 }
 
 // TeamState is the part of a Team that a reader may store and restore.

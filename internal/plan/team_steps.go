@@ -17,6 +17,7 @@ type TeamStep struct {
 	Request Request         // for DealWith
 	End     *swarm.AgentEnd // for EndAgent: why; nil = a person has cancelled it
 	Try     int             // for TakeAction: the attempt
+	Task    string          // for Assign: the entry
 }
 
 // A TeamStepKind is the kind of a step.
@@ -31,6 +32,7 @@ const (
 	GiveUpOn                       // give up on the agent's reply
 	DealWith                       // carry out the answer to the request; the team counts it as handled
 	Divide                         // add what the supervisor's turn names: workers for subtasks, and messages
+	Assign                         // add a worker for the open entry Task of the task list
 	AskPlan                        // ask a person whether the workers may begin
 	TakeAction                     // take the action that the worker's turn asks for
 )
@@ -41,7 +43,7 @@ const (
 // The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
 // an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.question, t.actions, t.cutTurns, t.turns, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.assignments, t.question, t.actions, t.cutTurns, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}

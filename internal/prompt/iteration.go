@@ -16,7 +16,8 @@ type Iteration struct {
 	Program  bool   // it is a program, with tools of its own
 	Task     string // the agent's subtask
 	Team     []Teammate
-	More     int // agents that Team leaves out
+	Tasks    []Task // the task list; none = it has only the subtasks of the team
+	More     int    // agents that Team leaves out
 	Findings []Finding
 	History  []Step // the agent's earlier iterations, the oldest first
 	Inbox    []Message
@@ -168,6 +169,7 @@ func BuildIteration(it *Iteration) Prompt {
 func (it *Iteration) write(b *pageBuilder, first int) {
 	b.add(FromTask, "", "", "## Task\n"+sectionData(it.Task)+"\n\n")
 	b.add(FromTeam, "", "", it.team())
+	writeTasks(b, it.Tasks)
 	if len(it.Findings) > 0 {
 		b.add(FromFinding, "", "", findingsHeading+"\n")
 		for _, f := range it.Findings {

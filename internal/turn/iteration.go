@@ -157,6 +157,11 @@ func (r *Runner) makeIteration(w *work) error {
 		if s.Results, err = r.results(state); err != nil {
 			return err
 		}
+		for _, t := range state.Tasks { // what nobody has done is told as such
+			if t.Open {
+				s.Results = append(s.Results, prompt.Result{Agent: t.ID, Task: t.Task, Outcome: "open", Reason: "nobody has done it", Text: "no result"})
+			}
+		}
 		w.made = prompt.BuildSynthesis(&s)
 	default:
 		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Task: state.Task(w.c.Agent), Team: r.teammates(state, w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
@@ -164,6 +169,7 @@ func (r *Runner) makeIteration(w *work) error {
 		if it.History, err = r.history(w.c.Agent); err != nil {
 			return err
 		}
+		it.Tasks = taskList(state)
 		w.made = prompt.BuildIteration(&it)
 	}
 	w.made = r.cleanPrompt(w.made)
@@ -196,6 +202,26 @@ func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prom
 	return all
 }
 
+// taskList returns the task list of a swarm. If it has nothing but the subtasks of the agents, which
+// the list of the team shows, it is left out.
+func taskList(state *agentapi.SwarmState) (all []prompt.Task) {
+	if len(state.Tasks) == 0 && !slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return len(a.Needs) > 0 }) {
+		return nil
+	}
+	for _, a := range state.Agents {
+		all = append(all, prompt.Task{ID: a.ID, Task: a.Task, State: a.State()})
+	}
+	return append(all, added(state)...)
+}
+
+// added returns the entries of the task list that agents have added.
+func added(state *agentapi.SwarmState) (all []prompt.Task) {
+	for _, t := range state.Tasks {
+		all = append(all, prompt.Task{ID: t.ID, Task: t.Task, State: t.State})
+	}
+	return all
+}
+
 // tasks returns the task list of a swarm with the results so far, for the supervisor.
 func (r *Runner) tasks(state *agentapi.SwarmState) (all []prompt.Task, err error) {
 	results, err := r.results(state)
@@ -205,7 +231,7 @@ func (r *Runner) tasks(state *agentapi.SwarmState) (all []prompt.Task, err error
 	for i, a := range state.Agents {
 		all = append(all, prompt.Task{ID: a.ID, Task: a.Task, State: a.State(), Text: results[i].Text, Turn: a.Turn})
 	}
-	return all, nil
+	return append(all, added(state)...), nil
 }
 
 // results returns what the agents of a swarm have found, and the steps that it comes from. The
@@ -344,14 +370,16 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 
 // swarmTools returns the tools that an agent of a swarm may call: those that it lists.
 func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, error) {
+	ours := slices.DeleteFunc(r.AgentAPI.Tools(w.c.Agent), func(s swarm.ToolSpec) bool { return !strings.HasPrefix(s.Name, "task_") }) // the others are actions
 	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
-		return nil, nil
+		return ours, nil
 	}
 	box, err := r.Toolbox(w.agent, w.turn)
 	if err != nil {
 		return nil, err
 	}
-	return box.Specs(ctx)
+	specs, err := box.Specs(ctx)
+	return append(specs, ours...), err
 }
 
 // checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
@@ -378,7 +406,7 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		if err != nil {
 			return explained(err)
 		}
-		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Words: a.Words()}); a.Kind == swarm.ActDone {
+		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Knows(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
 			w.done, w.report = true, a.Response
 		}
 	}

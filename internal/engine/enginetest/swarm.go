@@ -32,7 +32,9 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 		"jp/1/1":         "I shall look into it.",
 		"jp/1/2":         `{"action": "tool_call", "tool": "nosuch", "tool_params": {}}`,
 		"jp/2/1":         `{"action": "done", "response": "Edge AI."}`,
-		"both/1/1":       `{"action": "done", "response": "Both grow."}`,
+		"both/1/1":       `{"action": "tool_call", "tool": "task_add", "tool_params": {"description": "Check the figures", "depends_on": ["help-us"]}}`,
+		"both/2/1":       `{"action": "done", "response": "Both grow."}`,
+		"t5/1/1":         `{"action": "done", "response": "They are right."}`,
 		"supervisor/2/1": "The answer.",
 		"eu/1/1":         `{"action": "done", "response": "The EU follows."}`,
 		"supervisor/3/1": "The answer.",
@@ -49,7 +51,7 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 }
 
 func swarmPlan() swarm.Plan {
-	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Approvals: swarm.Approvals{Spawn: "auto"}, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 5},
+	return swarm.Plan{Kind: swarm.SwarmRun, MaxParallel: 1, Approvals: swarm.Approvals{Spawn: "auto"}, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode, MaxAgents: 6},
 		Providers: []swarm.ProviderSpec{{Name: "team", Kind: providerkind.Script}},
 		Agents:    []swarm.Agent{{Name: swarm.Supervisor, Provider: "team"}},
 		Swarm:     &swarm.Swarm{Query: swarm.HashOf([]byte(swarmQuery)), Workers: 3, Iterations: 5, Messages: 20, Replan: true, Worker: swarm.Agent{Provider: "team", Tools: []string{"look", "broken"}}}}
@@ -72,7 +74,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 	}
 	want, _ := clean.history()
 	first, second, third, helper := station.Name(runID, 0), station.Name(runID, 1), station.Name(runID, 2), station.Name(runID, 3)
-	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "agent_ended " + helper, "turn_ended supervisor supervisor/2/1", "agent_ended " + station.Name(runID, 4), "turn_ended supervisor supervisor/3/1"} {
+	for _, line := range []string{"action_ended " + first + " " + first + "/2/1", "turn_ended " + second + " " + second + "/1/2", "agent_ended " + third, "agent_ended " + helper, "turn_ended supervisor supervisor/2/1", "agent_ended " + station.Name(runID, 4), "agent_ended " + station.Name(runID, 5), "turn_ended supervisor supervisor/3/1"} {
 		if !slices.Contains(want, line) {
 			t.Fatalf("%q did not happen:\n%s", line, strings.Join(want, "\n"))
 		}
