@@ -50,6 +50,11 @@ func TestA2AScripts(t *testing.T) {
 	runScripts(t, "a2a", os.Getenv("PATH"))
 }
 
+// TestMCPScripts runs scripts whose agents use a tool server from npm, where that is installed.
+func TestMCPScripts(t *testing.T) {
+	runScripts(t, "mcp", pathWith(t, npmtest.Filesystem, "mcp-server-filesystem"))
+}
+
 // pathWith is PATH with the programs of npm's packages in it.
 func pathWith(t *testing.T, specsAndPrograms ...string) string {
 	path := []string{os.Getenv("PATH")}

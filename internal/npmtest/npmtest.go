@@ -24,6 +24,9 @@ const (
 // A2A is the SDK whose client speaks to our agents.
 const A2A = "@a2a-js/sdk@1.3.0"
 
+// Filesystem is a tool server for the files of a folder.
+const Filesystem = "@modelcontextprotocol/server-filesystem@2026.8.31"
+
 // Package is the folder of a package that is no program but a library.
 func Package(t testing.TB, spec string) string {
 	t.Helper()
