@@ -43,6 +43,20 @@ type Step struct {
 	Turn      swarm.TurnID
 }
 
+// Outcome says what the agent did in the step. What a tool gave follows. What the run itself answers
+// to a finding or a message is of no interest to others, unless it failed.
+func (s *Step) Outcome() string {
+	switch {
+	case s.Words == "":
+		return s.Action + " → " + s.Result
+	case s.isToolCall() || strings.HasPrefix(s.Result, "error: "):
+		return s.Words + " → " + s.Result
+	}
+	return s.Words
+}
+
+func (s *Step) isToolCall() bool { return strings.HasPrefix(s.Action, string(swarm.ActToolCall)) }
+
 // A Message is one envelope of the agent's inbox.
 type Message struct {
 	From, Type string
@@ -392,14 +406,9 @@ type Result struct {
 func (r *Result) evidence() string {
 	var lines []string
 	for _, s := range r.Steps {
-		shown := s.Words
-		switch {
-		case strings.HasPrefix(s.Action, string(swarm.ActToolCall)):
-			shown += " → " + s.Result
-		case s.Action != string(swarm.ActPublishData):
-			continue
+		if s.isToolCall() || s.Action == string(swarm.ActPublishData) {
+			lines = append(lines, "["+reference(s.Turn)+"] "+HeadChars(excerpt.OneLine(s.Outcome()), olderChars))
 		}
-		lines = append(lines, "["+reference(s.Turn)+"] "+HeadChars(excerpt.OneLine(shown), olderChars))
 	}
 	if len(lines) == 0 {
 		return ""

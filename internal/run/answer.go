@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,51 +85,13 @@ func ended(s swarm.Status) string {
 	return string(s)
 }
 
-// lastSteps is how many iterations stand for the result of an agent that never said done.
-const lastSteps = 3
-
 // answerText returns the text of an answer. The supervisor's output is the answer as it is. The only
-// agent of a swarm answers by what it was done with, or else by its last iterations.
+// agent of a swarm answers by what it was done with.
 func (r *Reader) answerText(id swarm.TurnID) (string, error) {
 	t, err := r.Turn(string(id))
-	if err != nil {
-		return "", err
+	if err != nil || t.Agent != swarm.Supervisor && t.Report != "" {
+		return t.Report, err
 	}
-	switch {
-	case t.Agent == swarm.Supervisor:
-		text, err := r.Text(t.Output.Hash)
-		return string(text), err
-	case t.Report != "":
-		return t.Report, nil
-	}
-	var all []string
-	for n := max(1, t.Iteration-lastSteps+1); n <= t.Iteration; n++ {
-		last, err := r.lastAttempt(t.Task, n)
-		if err != nil || last == 0 {
-			return "", errors.Join(err, swarm.Errorf(swarm.Storage, "the log has no turn %s", swarm.NewTurnID(t.Task, n, 1)))
-		}
-		step, err := r.Turn(string(swarm.NewTurnID(t.Task, n, last)))
-		if err != nil {
-			return "", err
-		}
-		said, err := r.stepText(step)
-		if err != nil {
-			return "", err
-		}
-		all = append(all, said)
-	}
-	return strings.Join(all, "\n\n"), nil
-}
-
-// stepText says what an agent did in an iteration, and what came of it.
-func (r *Reader) stepText(t view.Turn) (string, error) {
-	if t.Action == nil || t.Result == nil {
-		text, err := r.Text(t.Output.Hash)
-		return string(text), err
-	}
-	text, err := r.Text(t.Result.Output.Hash)
-	if t.Result.Status != swarm.CallOK {
-		text = []byte(t.Result.Reason)
-	}
-	return "[" + t.Task + "/" + strconv.Itoa(t.Iteration) + "] " + view.DescribeAction(t.Action) + excerpt.Reason(string(text)), err
+	text, err := r.Text(t.Output.Hash)
+	return string(text), err
 }

@@ -249,7 +249,7 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 		if res.Text == "" {
 			var last []string
 			for _, s := range steps[max(0, len(steps)-prompt.RecentSteps):] {
-				last = append(last, s.Action+" → "+s.Result)
+				last = append(last, s.Outcome())
 			}
 			res.Text = strings.Join(last, "\n")
 		}
