@@ -214,9 +214,13 @@ func taskList(state *agentapi.SwarmState) (all []prompt.Task) {
 	return append(all, added(state)...)
 }
 
-// added returns the entries of the task list that agents have added.
+// added returns the entries of the task list that agents have added, but for those that have become
+// the subtask of an agent.
 func added(state *agentapi.SwarmState) (all []prompt.Task) {
 	for _, t := range state.Tasks {
+		if slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.ID == t.ID }) {
+			continue
+		}
 		all = append(all, prompt.Task{ID: t.ID, Task: t.Task, State: t.State})
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,9 +42,9 @@ const runID = "run"
 func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
-	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run) })
+	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run.some()) })
 	t.Run("swarms whose agents misbehave", func(t *testing.T) { misbehave(t, run) })
-	t.Run("a swarm with a budget that crashes at every append", func(t *testing.T) { swarmBudgetCrashes(t, run) })
+	t.Run("a swarm with a budget that crashes at every append", func(t *testing.T) { swarmBudgetCrashes(t, run.some()) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
 	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
@@ -57,6 +58,12 @@ func Run(t *testing.T, run Subject) {
 	t.Run("a pause outlives a crash", func(t *testing.T) { pauseOutlives(t, run) })
 	t.Run("a late owner can write nothing", func(t *testing.T) { lateOwner(t, run) })
 	t.Run("another version of the loop is refused", func(t *testing.T) { otherVersion(t, run) })
+}
+
+// some has a long case crash at some appends only, unless the long tests are run.
+func (s Subject) some() Subject {
+	s.Some = s.Some || os.Getenv("SWARM_TEST_LONG") == ""
+	return s
 }
 
 // A team is the outside world: agents that record their prompts.
