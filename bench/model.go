@@ -52,6 +52,13 @@ func (c *clerk) serve(answer modeltest.Answer) *modeltest.Server {
 	return s
 }
 
+// note notes a request.
+func (c *clerk) note() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, time.Now())
+}
+
 // take returns the times noted since the last call. Another number than n is an error.
 func (c *clerk) take(n int) ([]time.Time, error) {
 	c.mu.Lock()

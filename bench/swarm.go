@@ -13,10 +13,10 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// swarmFile makes a compose file whose agents are one model, with tools for files.
-func swarmFile(url string, agents, iterations int) string {
+// swarmFile makes a compose file whose agents are one model, with a tool for files.
+func swarmFile(url, root string, agents, iterations int) string {
 	return fmt.Sprintf("provider: m\nmax_parallel: %d\nproviders:\n  m: {kind: anthropic, base_url: %q, models: {medium: tiny, large: tiny}}\n"+
-		"swarm: {max_agents: %d, max_iterations_per_agent: %d}\nagents:\n  any: {tools: [file_list]}\n", agents, url+"/v1", agents, iterations)
+		"swarm: {max_agents: %d, max_iterations_per_agent: %d}\nagents:\n  any: {tools: [file_list]%s}\n", agents, url+"/v1", agents, iterations, root)
 }
 
 // subtasksFile writes a division of a query into so many parts.
@@ -41,7 +41,8 @@ func subtasksFile(dir string, agents int) (string, error) {
 type worker struct {
 	delay time.Duration
 	asked atomic.Int64
-	bytes [3]atomic.Int64 // of the longest prompts: of all, of iteration 5, and of the last but one
+	early atomic.Int64 // bytes of the prompt of iteration 5
+	late  atomic.Int64 // of the last prompt without a warning
 }
 
 func (w *worker) answer(r modeltest.Request) modeltest.Answer {
@@ -54,113 +55,148 @@ func (w *worker) answer(r modeltest.Request) modeltest.Answer {
 	} else if _, err := fmt.Sscanf(budget, "%d of %d", &i, &of); err != nil {
 		return modeltest.Answer{Status: 400, Message: err.Error()}
 	}
-	n := int64(len(r.Prompt) + len(r.System))
-	w.longest(0, n)
-	switch i {
+	switch n := int64(len(r.Prompt) + len(r.System)); i {
 	case of:
 		return modeltest.Answer{Text: `{"action": "done", "response": "It grows."}`, Usage: usage}
 	case 5:
-		w.longest(1, n)
-	case of - 3: // the last before the warning
-		w.longest(2, n)
+		w.early.Store(n)
+	case of - 3:
+		w.late.Store(n)
 	}
 	return modeltest.Answer{Text: fmt.Sprintf(`{"action": "tool_call", "tool": "file_list", "tool_params": {"path": ".", "depth": %d}}`, 1+i%5), Usage: usage}
 }
 
-func (w *worker) longest(i int, n int64) {
-	for {
-		old := w.bytes[i].Load()
-		if n <= old || w.bytes[i].CompareAndSwap(old, n) {
-			return
-		}
-	}
+// solve runs a swarm of so many agents, so many of them at once.
+func (l *lab) solve(name, root string, reply func(modeltest.Request) modeltest.Answer, agents, atOnce, iterations int) (c cost, err error) {
+	err = l.withSwarm(name, root, reply, agents, atOnce, iterations, func(dir string, argv ...string) error {
+		c, err = l.measure(dir, argv...)
+		return err
+	})
+	return c, err
 }
 
-// solve runs a swarm of so many agents.
-func (l *lab) solve(name string, w *worker, agents, iterations int) (c cost, peak int64, err error) {
+// withSwarm prepares a swarm of so many agents and has a function run it.
+func (l *lab) withSwarm(name, root string, reply func(modeltest.Request) modeltest.Answer, agents, atOnce, iterations int, do func(dir string, argv ...string) error) error {
 	server := modeltest.Start(modeltest.Answer{})
 	defer server.Close()
-	server.Reply = w.answer
-	dir, err := l.project(name, swarmFile(server.URL, agents, iterations))
+	server.Reply = reply
+	dir, err := l.project(name, swarmFile(server.URL, root, agents, iterations))
 	if err != nil {
-		return c, 0, err
+		return err
 	}
 	file, err := subtasksFile(dir, agents)
 	if err != nil {
-		return c, 0, err
+		return err
 	}
-	before := w.asked.Load()
-	c, err = l.measure(dir, l.swarm, "solve", "Compare the markets", "--plan", file, "--agents", fmt.Sprint(agents))
-	want := int64(agents * iterations)
-	if agents > 1 {
-		want++ // the synthesis
-	}
-	if got := w.asked.Load() - before; err == nil && got != want {
-		err = fmt.Errorf("the model was asked %d times, and not %d", got, want)
-	}
-	return c, peak, err
+	return do(dir, l.swarm, "solve", "Compare the markets", "--plan", file, "--agents", fmt.Sprint(atOnce))
 }
 
 // iterations measures what we add to an iteration of a swarm: the time from one request to the next,
-// in which the turn's end and its action are written to disk.
+// in which the turn's end and its action are written to disk. The floor is the same requests by the
+// vendor's library.
 func (l *lab) iterations() error {
-	const n = 500
+	if err := l.buildSDK(); err != nil {
+		return err
+	}
+	const agents, each = 20, 25
+	const n = agents*each + 1 // and the answer
 	var w worker
-	var asked []time.Time
-	server := modeltest.Start(modeltest.Answer{})
+	var c clerk
+	server := c.serve(modeltest.Answer{Text: "It grows.", Usage: modeltest.Usage{Input: 1000, Output: 30}})
 	defer server.Close()
-	server.Reply = func(r modeltest.Request) modeltest.Answer {
-		asked = append(asked, time.Now()) // one agent asks, so one request is open at a time
-		return w.answer(r)
+	if _, err := l.solve("iterations", "", func(r modeltest.Request) modeltest.Answer { c.note(); return w.answer(r) }, agents, 1, each); err != nil {
+		return err
 	}
-	dir, err := l.project("iterations", swarmFile(server.URL, 1, n))
+	ours, err := c.gaps(n)
+	if err == nil {
+		err = l.ask("anthropic", server.URL, 1, n, strings.Repeat("do what has to be done, well. ", 140))
+	}
 	if err != nil {
 		return err
 	}
-	file, err := subtasksFile(dir, 1)
+	floor, err := c.gaps(n)
 	if err != nil {
 		return err
 	}
-	if _, err := l.measure(dir, l.swarm, "solve", "Compare the markets", "--plan", file); err != nil {
+	slices.Sort(ours)
+	p99, library := ours[len(ours)*99/100], p50(floor, itself)
+	l.add(row{
+		"iteration of a swarm, durable", short(p50(ours, itself)), short(library) + " the vendor's library",
+		short(p99-library) + " ours, p99", "≤ 2 ms", p99-library <= 2*time.Millisecond})
+	return l.flat()
+}
+
+// flat measures how the prompts grow in a swarm whose tool gives long results.
+func (l *lab) flat() error {
+	dir, err := l.project("flat", "")
+	if err != nil {
 		return err
 	}
-	if len(asked) != n {
-		return fmt.Errorf("the model was asked %d times, and not %d", len(asked), n)
+	for i := range 200 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("a-document-about-the-market-%03d.md", i)), nil, 0o600); err != nil {
+			return err
+		}
 	}
-	var gaps []time.Duration
-	for i := 1; i < len(asked); i++ {
-		gaps = append(gaps, asked[i].Sub(asked[i-1]))
+	var w worker
+	if _, err := l.solve("flat", ", root: .", w.answer, 1, 1, 25); err != nil {
+		return err
 	}
-	slices.Sort(gaps)
-	p99 := gaps[len(gaps)*99/100]
+	early, late := w.early.Load(), w.late.Load()
+	g := float64(late) / float64(early)
 	l.add(row{
-		"iteration of a swarm, with request and answer", short(gaps[len(gaps)/2]), "none",
-		short(p99) + " p99", "≤ 2 ms p99", p99 <= 2*time.Millisecond})
-	at5, last := w.bytes[1].Load(), w.bytes[2].Load()
-	grows := float64(last) / float64(at5)
-	l.add(row{
-		"prompt of a swarm's iteration 497", kilobytes(last), kilobytes(at5) + " iteration 5",
-		times(grows), "≤ 1.1×", grows <= 1.1})
+		"prompt of a swarm's iteration 22, results of 8 KB", kilobytes(late), kilobytes(early) + " iteration 5",
+		times(g), "≤ 1.1×", g <= 1.1})
 	return nil
 }
 
-// swarms measures a swarm of 1,000 agents whose model takes 100 ms, and how its cost grows.
+// swarms measures a swarm of 1,000 agents whose model takes 100 ms, and how its cost grows. The floor
+// is the same requests by the vendor's library.
 func (l *lab) swarms() error {
+	if err := l.buildSDK(); err != nil {
+		return err
+	}
 	const iterations, delay = 25, 100 * time.Millisecond
+	w := worker{delay: delay}
 	per := map[int]cost{}
 	for _, agents := range []int{10, 100, 1000} {
-		w := worker{delay: delay}
-		c, _, err := l.solve(fmt.Sprint("swarm", agents), &w, agents, iterations)
+		before := w.asked.Load()
+		c, err := l.solve(fmt.Sprint("swarm", agents), "", w.answer, agents, agents, iterations)
 		if err != nil {
 			return err
 		}
+		if got, want := w.asked.Load()-before, int64(agents*iterations+1); got != want { // and the answer
+			return fmt.Errorf("the model was asked %d times, and not %d", got, want)
+		}
 		per[agents] = c
 	}
-	ideal := (iterations + 1) * delay
+	server := modeltest.Start(modeltest.Answer{})
+	defer server.Close()
+	server.Reply = w.answer
+	start := time.Now()
+	if err := l.ask("anthropic", server.URL, 1000, iterations, strings.Repeat("do what has to be done, well. ", 140)); err != nil {
+		return err
+	}
+	library, ideal := since(start), (iterations+1)*delay
 	r := ratio(per[1000].wall, ideal)
 	l.add(row{
-		"1,000 agents × 25 iterations, model of 100 ms", short(per[1000].wall), short(ideal) + " the model alone",
+		"1,000 agents × 25 iterations, model of 100 ms", short(per[1000].wall), short(library) + " the vendor's library; " + short(ideal) + " the model alone",
 		times(r), "≤ 1.5×", r <= 1.5})
+	var peaks []int64
+	for _, agents := range []int{10, 1000} {
+		quick := worker{}
+		err := l.withSwarm(fmt.Sprint("swarm", agents), "", quick.answer, agents, agents, iterations, func(dir string, argv ...string) error {
+			peak, err := l.memory(dir, argv...)
+			peaks = append(peaks, peak)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	each := (peaks[1] - peaks[0]) / 990
+	l.add(row{
+		"memory of an agent, 1,000 in a swarm", kilobytes(each), megabytes(peaks[0]) + " a swarm of 10",
+		kilobytes(each), "≤ 100 KB", each <= 100_000})
 	few, many := per[10].cpu/(10*iterations), per[1000].cpu/(1000*iterations)
 	g := ratio(many, few)
 	l.add(row{
