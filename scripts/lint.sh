@@ -22,4 +22,4 @@ if ! [ -x "$lint" ]; then
 fi
 GOLANGCI_LINT_CACHE=$PWD/bin/lint-cache
 export GOLANGCI_LINT_CACHE
-exec "$lint" run "$@" ./...
+exec "$lint" run --allow-parallel-runners "$@" ./... # other checkouts have caches of their own
