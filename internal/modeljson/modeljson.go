@@ -154,9 +154,8 @@ func closeAll(text string, open []byte, length int) foundObject {
 	if text == "" || !strings.ContainsRune(`"}]`, rune(text[len(text)-1])) {
 		return foundObject{text: text}
 	}
-	for _, bracket := range slices.Backward(open) {
-		text += string(bracket)
-	}
+	slices.Reverse(open)
+	text += string(open)
 	return foundObject{text: text, length: length, whole: json.Valid([]byte(text)), closed: true}
 }
 
