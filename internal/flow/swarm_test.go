@@ -322,3 +322,31 @@ func (h *hive) Tell(f flow.Fact) error {
 	}
 	return h.world.Tell(f)
 }
+
+// If a person's file divides the query, the first turns have the time of their agents too.
+func TestFirstTurnsOfADividedSwarmHaveATimeLimit(t *testing.T) {
+	h := &timedHive{hive: hive{world: world{now: time.Unix(1000, 0)}, acts: map[string]string{"a/1/1": "done"}}}
+	var divided swarm.Plan
+	h.plan, divided = swarmOf("a", nil)
+	h.plan.Agents, h.plan.Swarm.Subtasks = append(h.plan.Agents, divided.Agents...), divided.Swarm.Subtasks
+	h.signal(owned)
+	if _, err := flow.Team(h, flow.Call{ID: swarm.RootLoop, Ref: "plan"}); err != nil {
+		t.Fatal(err)
+	}
+	if h.first != 10*time.Minute {
+		t.Errorf("the first turn may take %v", h.first)
+	}
+}
+
+// A timedHive notes how long the first turn may take.
+type timedHive struct {
+	hive
+	first time.Duration
+}
+
+func (h *timedHive) Go(c flow.Call) error {
+	if c.ID == "a/1/1" {
+		h.first = c.Timeout
+	}
+	return h.hive.Go(c)
+}

@@ -45,7 +45,7 @@ func (t *team) run(c Call) (Result, error) {
 // add adds the agents of a stored plan.
 func (t *team) add(id, ref string) (p *swarm.Plan, refused, err error) {
 	if p, refused, err = t.plan(id, ref); refused == nil && err == nil {
-		t.Apply(Fact{Kind: swarm.PlanAdded, Key: ref, Body: p})
+		t.Apply(Fact{Kind: swarm.PlanAdded, Key: ref, Body: p, Time: t.fx.Now()}) // the first turns of a swarm may follow from it
 	}
 	return p, refused, err
 }
