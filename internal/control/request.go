@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,6 +81,42 @@ func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) 
 
 // Plan makes the plan of a request. It starts nothing.
 func (c *Control) Plan(r Request) (*Begin, error) {
+	b, err := c.plan(r)
+	if err == nil && r.Within != "" && len(r.Set) > 0 {
+		err = confine(&b.Bundle.Plan, r.Within)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// confine returns an error if a plan names a folder outside of this one. A file that a person wrote
+// may do so. A client that may start runs in one folder must not by changing its keys.
+func confine(p *swarm.Plan, within string) error {
+	if real, err := filepath.EvalSymlinks(within); err == nil {
+		within = real
+	}
+	folders := []string{workspaceOf(p)}
+	for _, a := range p.AllAgents() {
+		folders = append(folders, a.Root)
+	}
+	for i := range p.Tasks {
+		folders = append(folders, p.Tasks[i].Workdir)
+	}
+	for _, f := range folders {
+		if real, err := filepath.EvalSymlinks(f); err == nil {
+			f = real
+		}
+		if rel, err := filepath.Rel(within, f); f != "" && (err != nil || !filepath.IsLocal(rel)) {
+			return swarm.Errorf(swarm.Denied, "this server acts in %s only, and the run names %s", within, f).
+				WithHint("leave the folder out of set, or start the server with -g for every folder")
+		}
+	}
+	return nil
+}
+
+func (c *Control) plan(r Request) (*Begin, error) {
 	if r.Goal != "" {
 		return c.planTeam(r)
 	}
