@@ -175,7 +175,7 @@ func (a *app) printSwarmEnd(p view.Picture) {
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stderr, "to resume it: %s\n", p.ResumeCommand())
 	case p.Status == swarm.Failed && !p.Replay:
-		fmt.Fprintf(a.stderr, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
+		fmt.Fprintf(a.stderr, "to see why: swarm show %s · to ask again: swarm solve \"…\"\n", p.ID)
 	case p.Status == swarm.Failed:
 		fmt.Fprintf(a.stderr, "to see why: swarm show %s\n", p.ID)
 	case a.answerTo != "":

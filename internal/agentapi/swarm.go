@@ -207,8 +207,9 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 	kept, dropped := subtask.Cap(subtasks, s.growth.Room())
 	p := s.growth.Workers(s.Run, kept)
 	p.Swarm.By = swarm.TurnID(turn)
+	p.Swarm.Entries = slices.Clone(subtasks[len(kept):])
 	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey(turn), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
-	if len(dropped) > 0 {
+	if len(dropped) > 0 { // they stay open in the task list, so the answer is told that nobody has done them
 		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),
 			Hint: "raise swarm.max_agents in the compose file"}
 		events = append(events, swarm.NewEvent(swarm.Notice, why))

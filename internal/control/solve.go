@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +15,10 @@ import (
 	"swarm/internal/subtask"
 )
 
-const maxQuery = 64 << 10 // bytes
+const (
+	maxQuery = 64 << 10  // bytes
+	maxCount = 1_000_000 // agents, or iterations
+)
 
 // planSwarm makes the plan of a swarm: the supervisor, and the rules for the agents that it will
 // have. If a file divides the query, those agents are there from the beginning.
@@ -22,6 +26,8 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	switch {
 	case strings.TrimSpace(r.Query) == "":
 		return nil, swarm.Errorf(swarm.BadInput, "the query is empty").WithHint(`write what is to be found out: swarm solve "Compare …"`)
+	case r.Agents < 0 || r.Iterations < 0 || r.Agents > maxCount || r.Iterations > maxCount:
+		return nil, swarm.Errorf(swarm.BadInput, "agents and iterations are numbers from 1 to %d", maxCount).WithHint("leave them out for the defaults: 3 agents at once, 25 iterations")
 	case len(r.Query) > maxQuery:
 		return nil, swarm.Errorf(swarm.BadInput, "the query has %d bytes; %d are allowed", len(r.Query), maxQuery).
 			WithHint("write it into a file of this folder, and have the query name the file")
@@ -63,9 +69,19 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	return begin, nil
 }
 
+// readLimited reads at most so many bytes of a file.
+func readLimited(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 // divide has a person's file divide the query.
 func (b *Begin) divide(file string) error {
-	text, err := os.ReadFile(file)
+	text, err := readLimited(file, subtask.MaxFile+1)
 	if err != nil {
 		return swarm.Errorf(swarm.BadInput, "the plan cannot be read: %w", err)
 	}

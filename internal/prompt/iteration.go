@@ -49,6 +49,8 @@ func (s *Step) Outcome() string {
 	switch {
 	case s.Words == "":
 		return s.Action + " → " + s.Result
+	case s.Action == StepOfWords: // what it says is all that there is
+		return s.Result
 	case s.isToolCall() || strings.HasPrefix(s.Result, "error: "):
 		return s.Words + " → " + s.Result
 	}
@@ -56,6 +58,9 @@ func (s *Step) Outcome() string {
 }
 
 func (s *Step) isToolCall() bool { return strings.HasPrefix(s.Action, string(swarm.ActToolCall)) }
+
+// StepOfWords is the action of a program that did nothing but say something.
+const StepOfWords = "words"
 
 // A Message is one envelope of the agent's inbox.
 type Message struct {
@@ -442,7 +447,11 @@ func BuildSynthesis(s *Synthesis) Prompt {
 func writeResults(b *pageBuilder, results []Result, most int) {
 	b.add(FromHistory, "", "", "## Results\n")
 	for _, r := range results {
-		head := fmt.Sprintf("%s [%s], %s", r.Agent, reference(r.Turn), strconv.Quote(r.Task))
+		head := r.Agent
+		if r.Turn != "" { // it has begun
+			head += " [" + reference(r.Turn) + "]"
+		}
+		head += ", " + strconv.Quote(r.Task)
 		if r.Outcome != swarm.OutcomeDone {
 			head += " (" + string(r.Outcome) + ": " + r.Reason + ")"
 		}

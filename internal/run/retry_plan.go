@@ -48,6 +48,10 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
 	}
 	a.Plan = &p
+	if p.Swarm != nil { // its agents came with the division, and their results belong together
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which is not retried in parts", id).
+			WithHint("ask again: swarm solve %s", swarm.Quote(p.Name))}
+	}
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
 		return nil, err
@@ -150,8 +154,11 @@ func Texts(p *swarm.Plan) (all []swarm.Hash) {
 			all = append(all, t.Expect.Schema)
 		}
 	}
-	for _, ag := range p.Agents {
+	for _, ag := range p.AllAgents() {
 		all = append(all, ag.Role)
+	}
+	if p.Swarm != nil {
+		all = append(all, p.Swarm.Query)
 	}
 	for _, s := range p.Providers {
 		all = append(all, s.Script)

@@ -132,7 +132,7 @@ func asModel(err error) error {
 
 // ReadFile reads the subtasks that a person wrote, strictly.
 func ReadFile(text []byte) ([]swarm.Subtask, error) {
-	whole := strictjson.ReadObject("the plan", text, maxFile, "subtasks")
+	whole := strictjson.ReadObject("the plan", text, MaxFile, "subtasks")
 	whole.Need("subtasks")
 	var all []swarm.Subtask
 	for _, o := range whole.Objects("subtasks", names...) {
@@ -145,7 +145,8 @@ func ReadFile(text []byte) ([]swarm.Subtask, error) {
 	return all, complete(all, nil)
 }
 
-const maxFile = 1 << 20 // bytes
+// MaxFile is the largest plan of a person, in bytes.
+const MaxFile = 1 << 20
 
 var names = []string{"id", "description", "role", "depends_on"}
 

@@ -85,7 +85,7 @@ func (l *logFold) addResult(e *swarm.Event) error {
 
 func actionName(a *swarm.Action) string {
 	if a.Kind == "" {
-		return "words"
+		return prompt.StepOfWords
 	}
 	if a.Kind == swarm.ActToolCall && a.Tool != "" {
 		return string(a.Kind) + ":" + a.Tool
@@ -153,7 +153,11 @@ func (r *Runner) makeIteration(w *work) error {
 		}
 		w.made = prompt.BuildReplan(&p)
 	case plan.WantAnswer:
-		s := prompt.Synthesis{Query: string(query), Inbox: inbox, Failures: failures}
+		wishes, err := r.wishes(w)
+		if err != nil {
+			return err
+		}
+		s := prompt.Synthesis{Query: string(query), Inbox: append(messages(wishes), inbox...), Failures: failures}
 		if s.Results, err = r.results(state); err != nil {
 			return err
 		}
@@ -174,6 +178,13 @@ func (r *Runner) makeIteration(w *work) error {
 	}
 	w.made = r.cleanPrompt(w.made)
 	return nil
+}
+
+// wishes returns what people wrote to the supervisor before this turn. It was read when the supervisor
+// planned anew, and may be about the answer.
+func (r *Runner) wishes(w *work) ([]mail.Item, error) {
+	items, err := r.AgentAPI.Mail(w.c.Agent, swarm.Inputs{Upto: w.inputs.From})
+	return slices.DeleteFunc(items, func(i mail.Item) bool { return i.FromNodeID != swarm.User }), err
 }
 
 // teammates lists the agents of a swarm for the prompt of one of them. It shows what those have said
@@ -221,7 +232,7 @@ func added(state *agentapi.SwarmState) (all []prompt.Task) {
 		if slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.ID == t.ID }) {
 			continue
 		}
-		all = append(all, prompt.Task{ID: t.ID, Task: t.Task, State: t.State})
+		all = append(all, prompt.Task{ID: t.ID, Task: prompt.HeadChars(t.Task, longText), State: t.State})
 	}
 	return all
 }
@@ -389,6 +400,10 @@ func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, err
 // checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
 // next attempt's prompt tells the model.
 func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
+	if w.asksPlainly() && reply.Bytes > int64(len(reply.Output)) { // what is missing may change its meaning
+		return explained(swarm.Errorf(swarm.Unexpected, "the answer has %d bytes, of which only %d are kept", reply.Bytes, len(reply.Output)).
+			WithHint("return a shorter one, and write long texts to a file in parts"))
+	}
 	switch w.c.Want {
 	case plan.WantSubtasks:
 		_, err := subtask.ReadAnswer(string(reply.Output))
@@ -402,11 +417,12 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		w.action = &swarm.Action{Kind: swarm.ActReplan, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
 		return explained(err)
 	case plan.WantAction:
-		if w.kind().Tools != providerkind.InProcess {
-			w.action = w.taken()
-			return nil
-		}
 		a, err := action.Read(string(reply.Output))
+		if w.kind().Tools != providerkind.InProcess {
+			if w.action = w.taken(); w.action.Kind != "" || err != nil { // a program that does nothing may say what is to be done, as a model does
+				return nil
+			}
+		}
 		if err != nil {
 			return explained(err)
 		}
