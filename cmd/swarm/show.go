@@ -265,10 +265,8 @@ func note(t view.Turn) string {
 		return "carried over from the run that this one retries"
 	case t.Reason != "":
 		return t.Reason
-	case t.Result != nil && t.Result.Status != swarm.CallOK && t.Action != nil:
-		return view.DescribeAction(t.Action) + ", which failed" + excerpt.Reason(t.Result.Reason)
 	case t.Action != nil:
-		return view.DescribeAction(t.Action)
+		return t.Did()
 	case t.Retried:
 		return "interrupted and run again: start " + strconv.Itoa(t.Starts)
 	}

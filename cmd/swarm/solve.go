@@ -41,8 +41,8 @@ With --json, print the events of the run, one per line, and the answer with its 
 Ctrl-C stops the run cleanly, and swarm resume continues it. A second Ctrl-C kills it.
 Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupted.`,
 		Example: `  swarm solve "Compare AI chip markets across US, Japan and South Korea"
-  swarm solve "Which of our packages have no tests?" --agents 5
-  swarm solve "Compare the three designs in docs/" --plan subtasks.json -o answer.md
+  swarm solve "Which of our packages have no tests?" --set swarm.workspace=.   # on the files here
+  swarm solve "Compare three designs of a queue" --plan subtasks.json -o answer.md
   swarm solve "What changed since v1.2?" -d && swarm wait @last && swarm out @last`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -50,6 +50,7 @@ type SwarmState struct {
 	Rules    swarm.Swarm  `json:"rules"`
 	Divided  bool         `json:"divided,omitempty"`  // the query has subtasks
 	Draining bool         `json:"draining,omitempty"` // the budget is spent: workers end, and the answer is made of what is there
+	Closed   bool         `json:"closed,omitempty"`   // a person ends the work, and the answer is made of what is there
 	Answer   swarm.TurnID `json:"answer,omitempty"`   // the turn that holds the answer
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has named subtasks, and the plan with them is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
@@ -366,7 +367,7 @@ func (t *Team) iterated(m *Member, kind swarm.ActionKind, end swarm.CallEnd) {
 	}
 	switch {
 	case e.Errors >= maxErrors:
-		e.end(swarm.OutcomeAborted, fmt.Sprintf("%d tool calls in a row failed; the last: %s", maxErrors, end.Reason))
+		e.end(swarm.OutcomeAborted, fmt.Sprintf("%d actions in a row failed; the last: %s", maxErrors, end.Reason))
 	case e.Idle >= maxIdle:
 		e.end(swarm.OutcomeConverged, fmt.Sprintf("%d actions in a row used no tool", maxIdle))
 	case m.Turns >= t.Swarm.Rules.Iterations:
@@ -425,6 +426,9 @@ func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
 	switch {
 	case e.Outcome != "":
 	case t.Swarm.Draining && e.Next == nil: // an action that its model has decided on is still taken
+		if t.Swarm.Closed {
+			return &swarm.AgentEnd{Outcome: swarm.OutcomeForced, Reason: "a person has closed the run"}
+		}
 		return &swarm.AgentEnd{Outcome: swarm.OutcomeSpent, Reason: "the budget is spent"}
 	case t.expired(m):
 		return &swarm.AgentEnd{Outcome: swarm.OutcomeTimedOut, Reason: t.timeoutReason()}

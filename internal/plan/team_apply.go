@@ -253,6 +253,9 @@ func (t *Team) answer(agent, id string) {
 func (t *Team) control(w swarm.ControlCommand) {
 	m := t.Member(w.Target)
 	switch {
+	case w.Command == swarm.CommandClose && t.Swarm != nil && t.Swarm.Divided && t.Closing == "": // it answers with what is there
+		t.Swarm.Draining, t.Swarm.Closed = true, true
+		t.summon()
 	case w.Command == swarm.CommandClose:
 		t.close(ClosedByPerson)
 	case w.Command == swarm.CommandCancel && w.Target == "":

@@ -134,6 +134,7 @@ type Reply struct {
 	Bytes   int64       // how long it was before that
 	Usage   swarm.Usage // zero tokens = not reported
 	Free    bool        // no model was asked: the turn cost nothing
+	Short   bool        // the limit of tokens ended it
 	Session string      // to continue with, or ""
 	Exit    int         // a program's exit code
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text

@@ -66,7 +66,7 @@ func (r *Reader) resolve(ref string, tasks []view.Task) (view.Reference, error) 
 	}
 	found.Found, found.Turn, found.What = true, t.ID, string(t.Status)
 	if t.Action != nil {
-		found.What = view.DescribeAction(t.Action)
+		found.What = t.Did()
 	}
 	return found, nil
 }

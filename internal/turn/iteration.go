@@ -400,7 +400,7 @@ func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, err
 // checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
 // next attempt's prompt tells the model.
 func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
-	if w.asksPlainly() && reply.Bytes > int64(len(reply.Output)) { // what is missing may change its meaning
+	if w.asksPlainly() && reply.IsCut() { // what is missing may change its meaning
 		return explained(swarm.Errorf(swarm.Unexpected, "the answer has %d bytes, of which only %d are kept", reply.Bytes, len(reply.Output)).
 			WithHint("return a shorter one, and write long texts to a file in parts"))
 	}
@@ -431,6 +431,15 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		}
 	}
 	return nil
+}
+
+// markShort marks an answer of a swarm that the limit of tokens has ended. Nobody must take it for whole.
+func (w *work) markShort(reply provider.Reply) provider.Reply {
+	if w.c.Want == plan.WantAnswer && reply.Short {
+		const mark = "…\n\n(The answer breaks off here: the model has reached its limit of tokens.)\n"
+		reply.Output, reply.Bytes = append(reply.Output, mark...), reply.Bytes+int64(len(mark))
+	}
+	return reply
 }
 
 // explained adds the hint to an error, because only its text goes into the next prompt.

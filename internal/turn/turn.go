@@ -234,6 +234,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	}
 	if err == nil {
 		err = r.checkAnswer(w, reply)
+		reply = w.markShort(reply)
 	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := r.examine(ctx, w, reply.Output)

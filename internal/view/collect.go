@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 )
 
@@ -103,6 +104,14 @@ type Turn struct {
 	Topics      int64         `json:"-"`              // the newest topic entry in its prompt
 	Answered    int           `json:"-"`              // how many growth requests were answered before it began
 	CarriedOver bool          `json:"kept,omitempty"` // it was not done in this run, but in the run that this one retries
+}
+
+// Did says what the agent of a swarm did in this iteration, and whether it failed.
+func (t *Turn) Did() string {
+	if t.Result != nil && t.Result.Status != swarm.CallOK {
+		return DescribeAction(t.Action) + ", which failed" + excerpt.Reason(excerpt.OneLine(t.Result.Reason))
+	}
+	return DescribeAction(t.Action)
 }
 
 // An ActionResult is what the action of a swarm's iteration gave.

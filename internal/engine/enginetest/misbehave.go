@@ -27,7 +27,7 @@ var misbehaviours = []struct {
 	}, swarm.OutcomeForced, "iterations are used up"},
 	{"loops on a failing tool", func(n int, _ []string) string {
 		return fmt.Sprintf(`{"action": "tool_call", "tool": "broken", "tool_params": {"at": %d}}`, n)
-	}, swarm.OutcomeAborted, "3 tool calls in a row failed"},
+	}, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"plays ping-pong", func(n int, mates []string) string { return message(mates[0], n) }, swarm.OutcomeConverged, "3 actions in a row used no tool"},
 	{"publishes only", func(n int, _ []string) string {
 		return fmt.Sprintf(`{"action": "publish_data", "topic": "findings", "data": "finding %d"}`, n)
@@ -38,11 +38,11 @@ var misbehaviours = []struct {
 		}
 		return message(mates[n%len(mates)], n)
 	}, swarm.OutcomeForced, "iterations are used up"},
-	{"answers with words", func(int, []string) string { return "I am going to look into it." }, swarm.OutcomeAborted, "3 tool calls in a row failed"},
+	{"answers with words", func(int, []string) string { return "I am going to look into it." }, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"asks for a tool that is not there", func(n int, _ []string) string {
 		return fmt.Sprintf(`{"action": "tool_call", "tool": "missing%d"}`, n)
-	}, swarm.OutcomeAborted, "3 tool calls in a row failed"},
-	{"invents actions", func(n int, _ []string) string { return fmt.Sprintf(`{"action": "think%d"}`, n) }, swarm.OutcomeAborted, "3 tool calls in a row failed"},
+	}, swarm.OutcomeAborted, "3 actions in a row failed"},
+	{"invents actions", func(n int, _ []string) string { return fmt.Sprintf(`{"action": "think%d"}`, n) }, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"writes to nobody", func(n int, _ []string) string { return message("nobody", n) }, swarm.OutcomeConverged, "3 actions in a row used no tool"},
 }
 

@@ -81,6 +81,7 @@ type turn struct {
 
 	output    process.Tail // of the last answer
 	usage     swarm.Usage
+	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	badRounds int
 }
@@ -103,6 +104,7 @@ func (t *turn) run(ctx context.Context) error {
 		}
 		switch {
 		case a.stop == stopLength && t.request.Plain != nil && a.text.Len() > 0:
+			t.short = true
 			return nil
 		case a.stop == stopLength:
 			return swarm.Errorf(swarm.NoResult, "the answer was cut off at the limit of tokens").
@@ -150,7 +152,7 @@ func (t *turn) reserve() error {
 }
 
 func (t *turn) reply() provider.Reply {
-	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered}
+	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short}
 }
 
 // newAnswer makes an answer whose text is shown while it comes. end shows what redaction held back.
