@@ -417,13 +417,8 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		w.action = &swarm.Action{Kind: swarm.ActReplan, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
 		return explained(err)
 	case plan.WantAction:
-		a, err := action.Read(string(reply.Output))
-		if w.kind().Tools != providerkind.InProcess {
-			if w.action = w.taken(); w.action.Kind != "" || err != nil { // a program that does nothing may say what is to be done, as a model does
-				return nil
-			}
-		}
-		if err != nil {
+		a, says, err := w.readAction(string(reply.Output))
+		if !says {
 			return explained(err)
 		}
 		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Knows(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
@@ -431,6 +426,17 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		}
 	}
 	return nil
+}
+
+// readAction reads the action that an answer says. What a program did is its action; if it did
+// nothing, it may say one as a model does.
+func (w *work) readAction(answer string) (a action.Action, says bool, err error) {
+	a, err = action.Read(answer)
+	if w.kind().Tools == providerkind.InProcess {
+		return a, err == nil, err
+	}
+	w.action = w.taken()
+	return a, err == nil && w.action.Kind == "", nil
 }
 
 // markShort marks an answer of a swarm that the limit of tokens has ended. Nobody must take it for whole.
