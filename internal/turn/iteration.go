@@ -3,13 +3,11 @@ package turn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"swarm"
-	"swarm/internal/action"
 	"swarm/internal/agentapi"
 	"swarm/internal/flow"
 	"swarm/internal/mail"
@@ -17,7 +15,6 @@ import (
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
-	"swarm/internal/subtask"
 )
 
 // iterationTemperature is the temperature at which models answer in a swarm.
@@ -395,211 +392,4 @@ func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, err
 	}
 	specs, err := box.Specs(ctx)
 	return append(specs, ours...), err
-}
-
-// checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
-// next attempt's prompt tells the model.
-func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
-	if w.asksPlainly() && reply.IsCut() { // what is missing may change its meaning
-		return explained(swarm.Errorf(swarm.Unexpected, "the answer has %d bytes, of which only %d are kept", reply.Bytes, len(reply.Output)).
-			WithHint("return a shorter one, and write long texts to a file in parts"))
-	}
-	switch w.c.Want {
-	case plan.WantSubtasks:
-		_, err := subtask.ReadAnswer(string(reply.Output))
-		return explained(err)
-	case plan.WantReplan:
-		ids, weighed, err := r.AgentAPI.Weighed(w.known)
-		if err != nil {
-			return err
-		}
-		subtasks, messages, err := subtask.ReadReplan(string(reply.Output), ids)
-		w.action = &swarm.Action{Kind: swarm.ActReplan, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
-		return explained(err)
-	case plan.WantAction:
-		a, says, err := w.readAction(string(reply.Output))
-		if !says {
-			return explained(err)
-		}
-		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Knows(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
-			w.done, w.report = true, a.Response
-		}
-	}
-	return nil
-}
-
-// readAction reads the action that an answer says. What a program did is its action; if it did
-// nothing, it may say one as a model does.
-func (w *work) readAction(answer string) (a action.Action, says bool, err error) {
-	a, err = action.Read(answer)
-	if w.kind().Tools == providerkind.InProcess {
-		return a, err == nil, err
-	}
-	w.action = w.taken()
-	return a, err == nil && w.action.Kind == "", nil
-}
-
-// markShort marks an answer of a swarm that the limit of tokens has ended. Nobody must take it for whole.
-func (w *work) markShort(reply provider.Reply) provider.Reply {
-	if w.c.Want == plan.WantAnswer && reply.Short {
-		const mark = "…\n\n(The answer breaks off here: the model has reached its limit of tokens.)\n"
-		reply.Output, reply.Bytes = append(reply.Output, mark...), reply.Bytes+int64(len(mark))
-	}
-	return reply
-}
-
-// explained adds the hint to an error, because only its text goes into the next prompt.
-func explained(err error) error {
-	hint := swarm.HintOf(err)
-	if err == nil || hint == "" {
-		return err
-	}
-	return swarm.Errorf(swarm.KindOf(err), "%w. Instead, %s", err, hint)
-}
-
-// taken is what a program did in its turn, by its own tools and by ours.
-func (w *work) taken() *swarm.Action {
-	switch {
-	case w.done:
-		return &swarm.Action{Kind: swarm.ActDone, Taken: true}
-	case w.ownTools:
-		return &swarm.Action{Kind: swarm.ActToolCall, Taken: true}
-	case w.repetition.longest > 0:
-		return &swarm.Action{Kind: swarm.ActSendMessage, Taken: true}
-	}
-	return &swarm.Action{Taken: true, Words: "says something"}
-}
-
-// Act takes the action that a turn asks for, and appends what it gave.
-func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
-	if e, ok, err := r.Log.Find(swarm.EndKey(c.ID)); err != nil || ok {
-		if err != nil {
-			return flow.Result{}, err
-		}
-		return Answer(e)
-	}
-	c.Task = c.Agent
-	turnCall := c
-	turnCall.ID = c.Ref
-	w, err := r.gatherAction(turnCall)
-	if err != nil {
-		return flow.Result{}, err
-	}
-	asked, err := r.actionOf(c.Ref)
-	if err != nil {
-		return flow.Result{}, err
-	}
-	if c.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, c.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", c.Timeout))
-		defer stop()
-	}
-	ended := r.watchObeyed(w)
-	text, err := r.take(ctx, w, asked)
-	ended()
-	if stop := stopCause(ctx, err); stop != nil && swarm.KindOf(stop) != swarm.TimedOut {
-		return flow.Result{}, stop
-	}
-	return r.endAction(ctx, loop, c, asked.Tool, text, err)
-}
-
-// endAction appends the end of an action.
-func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, failed error) (flow.Result, error) {
-	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
-	b := swarm.Batch{Fence: c.Fence}
-	if failed != nil {
-		end = failure(failed)
-		end.ID, end.Call, end.Reason = c.ID, c.Print(), r.clean(explained(failed).Error())
-	} else if out := r.redact([]byte(text)); len(out) > 0 {
-		end.File = r.saveResult(c.Agent, c.Iteration, tool, out)
-		out = out[:min(len(out), swarm.MaxOutput)]
-		end.Output, end.Bytes, b.Bodies = swarm.HashOf(out), int64(len(text)), [][]byte{out}
-	}
-	b.Events = []swarm.Event{{Kind: swarm.ActionEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Agent, Agent: c.Agent, Turn: swarm.TurnID(c.Ref), Data: swarm.Encode(end)}}
-	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
-	if err != nil {
-		return flow.Result{}, err
-	}
-	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
-}
-
-// gatherAction finds the agent of an action. Its plan is that of its turn.
-func (r *Runner) gatherAction(c flow.Call) (*work, error) {
-	c.Ref = c.Plan
-	return r.gather(c)
-}
-
-// actionOf reads the action that a turn asks for.
-func (r *Runner) actionOf(turn string) (action.Action, error) {
-	e, ok, err := r.Log.Find(swarm.EndKey(turn))
-	if err != nil || !ok {
-		return action.Action{}, errors.Join(err, swarm.Errorf(swarm.Storage, "the log has no end of the turn %s", turn))
-	}
-	end, err := Answer(e)
-	if err != nil {
-		return action.Action{}, err
-	}
-	text, err := r.Log.Body(end.Output)
-	if err != nil {
-		return action.Action{}, err
-	}
-	a, err := action.Read(string(text))
-	if err != nil {
-		return a, swarm.Errorf(swarm.Storage, "the action of the turn %s cannot be read: %w", turn, err)
-	}
-	return a, nil
-}
-
-// take takes one action in the agent's name.
-func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, error) {
-	start, err := r.lastStart(w.turn)
-	if err != nil {
-		return "", err
-	}
-	handle := r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.turn, start, swarm.Inputs{})
-	defer handle.End()
-	call := func(tool string, args any) (string, error) {
-		answer, err := handle.Call(ctx, tool, swarm.Encode(args))
-		return string(answer), err
-	}
-	switch a.Kind {
-	case swarm.ActPublishData:
-		return call("publish_data", map[string]any{"topic": a.Topic, "data": a.Data})
-	case swarm.ActRequestHelp:
-		return call("request_help", map[string]any{"help_description": a.Help, "help_skills": a.Skills})
-	case swarm.ActSendMessage:
-		return call("send_handoff", messageArgs(a))
-	}
-	if agentapi.Knows(a.Tool) {
-		return call(a.Tool, a.Params)
-	}
-	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
-		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(a.Tool)).WithHint("work without tools, or ask a teammate")
-	}
-	box, err := r.Toolbox(w.agent, w.turn)
-	if err != nil {
-		return "", err
-	}
-	return box.Call(ctx, a.Tool, a.Params)
-}
-
-// lastStart returns the number of a turn's last start. A crash may have cut earlier ones.
-func (r *Runner) lastStart(turn swarm.TurnID) (n int, err error) {
-	for ok := true; ok; n++ {
-		if _, ok, err = r.Log.Find(swarm.StartKey(turn, n+1)); err != nil {
-			return 0, err
-		}
-	}
-	return n - 1, nil
-}
-
-// messageArgs makes the arguments of send_handoff of a message.
-func messageArgs(a action.Action) map[string]any {
-	args := map[string]any{"to": a.To, "type": a.MessageType, "structured": a.Payload, "message": ""}
-	if text, ok := a.Message(); ok {
-		args["message"] = text
-	} else {
-		args["message"] = string(a.Payload)
-	}
-	return args
 }

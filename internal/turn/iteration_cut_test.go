@@ -1,0 +1,36 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/plan"
+	"swarm/internal/provider"
+	"swarm/internal/providerkind"
+)
+
+// The kept end of a long answer may say something else than the whole: here, done.
+func TestALongAnswerIsNotReadFromItsEnd(t *testing.T) {
+	w := &work{c: flow.Call{Want: plan.WantAction}, spec: swarm.ProviderSpec{Kind: providerkind.Script}}
+	end := `{"action": "done", "response": "x"}`
+	err := (&Runner{}).checkAnswer(w, provider.Reply{Output: []byte(end), Bytes: 150_000})
+	if err == nil || !strings.Contains(err.Error(), "150000 bytes") || w.done {
+		t.Errorf("%v, done: %v", err, w.done)
+	}
+	if err := (&Runner{}).checkAnswer(w, provider.Reply{Output: []byte(end), Bytes: int64(len(end))}); err != nil || !w.done {
+		t.Errorf("whole: %v, done: %v", err, w.done)
+	}
+}
+
+// An answer that the limit of tokens ended says so. An iteration's is read as it is.
+func TestACutAnswerOfASwarmSaysSo(t *testing.T) {
+	for want, marked := range map[plan.Want]bool{plan.WantAnswer: true, plan.WantAction: false} {
+		w := &work{c: flow.Call{Want: want}}
+		got := w.markShort(provider.Reply{Output: []byte("The US"), Bytes: 6, Short: true})
+		if has := strings.Contains(string(got.Output), "breaks off here"); has != marked || got.Bytes != int64(len(got.Output)) {
+			t.Errorf("%s: %q, %d bytes", want, got.Output, got.Bytes)
+		}
+	}
+}
