@@ -40,17 +40,22 @@ control characters are made visible.
 	return cmd
 }
 
+// readAnswer reads the answer of a swarm.
+func (a *app) readAnswer(ref string) (answer run.Answer, err error) {
+	_, l, err := a.openReader(ref)
+	if err != nil {
+		return answer, err
+	}
+	defer l.Close()
+	return l.Answer()
+}
+
 // printAnswerOf prints the answer of a swarm.
 func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 	if iteration > 0 || good {
 		return swarm.Errorf(swarm.BadInput, "the flags --iteration and --good need a task").WithHint("usage: swarm out RUN TASK --iteration N")
 	}
-	_, l, err := a.openReader(ref)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	answer, err := l.Answer()
+	answer, err := a.readAnswer(ref)
 	if err != nil {
 		return err
 	}

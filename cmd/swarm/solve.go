@@ -86,12 +86,7 @@ func (a *app) checkAnswerFile() error {
 // endSwarm writes the answer of a swarm, what it refers to, and what the run took.
 func (a *app) endSwarm(p view.Picture) error {
 	if p.Answer != "" {
-		_, l, err := a.openReader(string(p.ID))
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		answer, err := l.Answer()
+		answer, err := a.readAnswer(string(p.ID))
 		if err != nil {
 			return err
 		}
