@@ -5,8 +5,8 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS  = -X main.version=$(VERSION)
 
-# More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow
-PKG  ?= ./...
+# More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow. What takes longest comes first.
+PKG  ?= ./cmd/swarm ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
@@ -34,7 +34,7 @@ test: check ## Check the code, and run every test, with the race detector
 	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
 
 test-short: ## Run some of every test, in a minute
-	$(GO) test -short -parallel 8 $(TEST) $(PKG)
+	$(GO) test -short -vet=off -ldflags=-w -p 4 -parallel 8 $(TEST) $(PKG)
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all

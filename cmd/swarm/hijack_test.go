@@ -29,6 +29,7 @@ const (
 
 // TestHijackedModel runs a team with a model that obeys every text it reads.
 func TestHijackedModel(t *testing.T) {
+	t.Parallel()
 	h := newHijack(t, "{provider: local, root: desk, tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges)
 	all := tried(byTools(h.target)...)
 	h.attackedBy(all, h.teams)
@@ -39,6 +40,7 @@ func TestHijackedModel(t *testing.T) {
 // drives its run serves people too. The program may request new agents, and tries to approve them
 // itself. In the end a person denies them.
 func TestHijackedProgram(t *testing.T) {
+	t.Parallel()
 	h := newHijack(t, "{provider: mole, permissions: {spawn: true}}", moleEdges)
 	all := tried(append(byTools(h.target), byProgram(h.target), byHTTP(h.target))...)
 	h.attackedBy(all, h.serves)
@@ -48,6 +50,7 @@ func TestHijackedProgram(t *testing.T) {
 // TestHijackCounts gives the mole what it must not have: an edge, a folder, and new agents without
 // an approval. The same attacks must then succeed, which shows that the counters work.
 func TestHijackCounts(t *testing.T) {
+	t.Parallel()
 	h := newHijack(t, "{provider: local, root: ., permissions: {spawn: true}, tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges+`, "mole -> vault"`)
 	h.compose(h.composed() + "approvals: {spawn: auto}\n")
 	all := tried(byTools(h.target)...)

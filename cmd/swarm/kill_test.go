@@ -20,6 +20,7 @@ import (
 // TestKilledAtAnyMoment kills the driver of a run at random moments, and resumes the run until it
 // ends. The result must equal that of an undisturbed run.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	calm := newPlace(t)
 	calm.runs(0, "up")
 	kills := times(3, 20, 1000)

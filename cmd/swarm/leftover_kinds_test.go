@@ -195,6 +195,7 @@ func leftoversAtEnd(end string) map[string]string {
 // after the next command, one whose driver was killed. All kinds run at once, so each process must
 // be known as its own program's. A program of another turn is at work all the while.
 func TestNoKindOfLeftoverSurvives(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"well", "timeout", "kill"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()

@@ -48,6 +48,7 @@ func (p *place) inside() map[int]string {
 // When `swarm up` has ended, by a cancel or by a timeout, no agent process is left, even if the
 // agents resist.
 func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
+	t.Parallel()
 	runs, atOnce := times(4, 10, 200), times(4, 10, 10)
 	for done := 0; done < runs && !t.Failed(); done += atOnce {
 		var all []*driving
@@ -87,6 +88,7 @@ func TestDetachedRunsOfScriptsAreEnded(t *testing.T) {
 
 // A killed `swarm` leaves orphaned processes. The next command ends them.
 func TestKilledRunsLeaveNobodyBehindTheNextCommand(t *testing.T) {
+	t.Parallel()
 	for range times(1, 2, 20) {
 		p := newStubbornPlace(t)
 		d := p.drives("up")

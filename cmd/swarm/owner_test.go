@@ -37,6 +37,7 @@ func (p *place) count(log []swarm.Event, kind swarm.EventKind) (n int) {
 }
 
 func TestOneOfManyResumesDrives(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	letGo := p.holds()
 	d := p.drives("up")
@@ -128,6 +129,7 @@ func stopped(t *testing.T) (p *place, d *driving, id string, letGo func()) {
 }
 
 func TestAStoppedDriverIsReplaced(t *testing.T) {
+	t.Parallel()
 	calm := newPlace(t)
 	calm.runs(0, "up")
 	p, old, id, letGo := stopped(t)
@@ -173,6 +175,7 @@ func TestAStoppedDriverIsReplaced(t *testing.T) {
 // The fence alone refuses the late end of a turn. No driver has started the turn again, so no
 // idempotency key refuses it.
 func TestAWokenDriverCanWriteNothing(t *testing.T) {
+	t.Parallel()
 	p, old, id, letGo := stopped(t)
 	log, err := sqlite.Open(filepath.Join(p.home, "runs", id+".db"))
 	p.check(err)

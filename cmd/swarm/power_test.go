@@ -153,6 +153,7 @@ tasks:
 
 // A full disk stops a run with a clear error. When there is room again, the run can be resumed.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	needsDisk(t)
 	calm := newPlace(t)
 	calm.runs(0, "up")

@@ -14,6 +14,7 @@ import (
 // however the run was started, and does everything else. Root could, so root starts this as another
 // user.
 func TestAgentsCannotReadTheirDriversKeys(t *testing.T) {
+	t.Parallel()
 	p := newPlaceOfNobody(t)
 	without := p.env
 	p.env = append(slices.Clone(p.env), "ANTHROPIC_API_KEY=canary-model", "OPENAI_API_KEY=canary-model-2", "SWARM_TOKEN=canary-server",

@@ -21,6 +21,7 @@ import (
 // ledger must agree with the log: each acknowledged message is stored once, and one committed turn
 // has read it, in order.
 func TestTeamKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	kills, each := times(3, 20, 1000), times(3, 20, 100)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

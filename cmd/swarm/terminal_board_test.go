@@ -13,6 +13,7 @@ import (
 // TestBoardInTerminal: a board that gets shorter after an answer leaves no lines of the taller one
 // on the screen, during the run and after it.
 func TestBoardInTerminal(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
 	}

@@ -16,6 +16,7 @@ import (
 // TestLinesInTerminal runs the eight acceptance tests of references in a real terminal. It types
 // lines, and reads the screen.
 func TestLinesInTerminal(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
 	}
@@ -102,6 +103,7 @@ func TestLinesInTerminal(t *testing.T) {
 // TestResumedInTerminal: a session that was killed comes back with its lines and outputs on the
 // screen, and with what still waits.
 func TestResumedInTerminal(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
 	}

@@ -13,6 +13,7 @@ import (
 
 // On a terminal the person is asked before anything starts. A no refuses the run, a yes is remembered.
 func TestConfirmationAtATerminal(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.env = append(p.env, "ANTHROPIC_API_KEY=nobodys-key")
 	p.check(os.WriteFile(filepath.Join(p.dir, "theirs.yaml"), []byte(`provider: sh

@@ -163,6 +163,9 @@ func countOurs(text string) (n int) {
 
 // What is held back of a budget for the answer is enough for any results.
 func TestThePromptForTheAnswerIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	for agents, long := range map[int]string{7: strings.Repeat("x", 1<<20), 30: strings.Repeat("## 世界\r\n\"\x00", 1<<14)} {
 		s := Synthesis{Query: "Why?\n## Results"}
 		for range agents {
