@@ -144,10 +144,12 @@ const (
 	TurnSession     EventKind = "turn_session" // [TurnInSession]: the agent's program has named the turn's session
 	TurnEnded       EventKind = "turn_ended"   // [CallEnd]
 	TurnCarriedOver EventKind = "turn_kept"    // [CallEnd]: the turn's end in the run that this one retries
-	ActionEnded     EventKind = "action_ended" // [CallEnd]: the action of a swarm's iteration was taken
-	CallEnded       EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
-	LoopEnded       EventKind = "loop_ended"   // [CallEnd]: a loop that another loop started has ended
-	Tick            EventKind = "tick"         // a loop's timer fired
+	// [ActionStart]: the action of a swarm's iteration is about to reach out of the log
+	ActionStarted EventKind = "action_started"
+	ActionEnded   EventKind = "action_ended" // [CallEnd]: the action of a swarm's iteration was taken
+	CallEnded     EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
+	LoopEnded     EventKind = "loop_ended"   // [CallEnd]: a loop that another loop started has ended
+	Tick          EventKind = "tick"         // a loop's timer fired
 
 	Control EventKind = "control" // [ControlCommand]: a request to the run, such as pause or cancel
 
@@ -183,7 +185,7 @@ const (
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
-	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionEnded, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionStarted, ActionEnded, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
 	AgentEnded, AgentRestarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
@@ -406,6 +408,12 @@ type TurnStart struct {
 	// Snapshots are the folders before the turn, so that its changes are known at its end, however
 	// often a crash makes it start again.
 	Snapshots []FolderSnapshot `json:"trees,omitempty"`
+}
+
+// An ActionStart is on disk before a tool is called for an action. Actions whose effect is in the log
+// have none: their keys make them happen once.
+type ActionStart struct {
+	Start int `json:"start"` // from 1; a crash cut the earlier starts, so the tool may have been called before
 }
 
 // A FolderSnapshot is the state of a folder's files, in a git object store of our own.

@@ -260,17 +260,22 @@ func actionTable(all []view.Action) *term.Table {
 
 // note describes what is unusual about a turn.
 func note(t view.Turn) string {
+	var notes []string
 	switch {
 	case t.CarriedOver:
-		return "carried over from the run that this one retries"
+		notes = append(notes, "carried over from the run that this one retries")
 	case t.Reason != "":
-		return t.Reason
+		notes = append(notes, t.Reason)
 	case t.Action != nil:
-		return t.Did()
-	case t.Retried:
-		return "interrupted and run again: start " + strconv.Itoa(t.Starts)
+		notes = append(notes, t.Did())
 	}
-	return ""
+	if t.Starts > 1 {
+		notes = append(notes, "interrupted and run again: start "+strconv.Itoa(t.Starts))
+	}
+	if t.ActionStarts > 1 {
+		notes = append(notes, "its action was interrupted and may have run twice: start "+strconv.Itoa(t.ActionStarts))
+	}
+	return strings.Join(notes, "; ")
 }
 
 // hints prints the commands that show more: a failed turn if there is one, an output, and the logs.

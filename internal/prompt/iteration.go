@@ -40,6 +40,7 @@ type Step struct {
 	Words     string // the action with its parameters, such as calls web_search: H100
 	Result    string
 	File      string // of the workspace, that has the whole result; "" = none
+	Again     bool   // the action was cut by a crash and taken again
 	Turn      swarm.TurnID
 }
 
@@ -99,6 +100,9 @@ const (
 
 // finalWarning stands in the prompts of the last iterations.
 const finalWarning = "⚠️ FINAL ITERATIONS: You MUST return done NOW with your best answer. Do not start new searches."
+
+// RanTwice tells an agent that it may have to look what its action has done.
+const RanTwice = "this action may have run twice: the program was stopped while it ran"
 
 // Prefill is the beginning of every answer of a swarm's agent. A model that is given it goes on with
 // the JSON object.
@@ -218,7 +222,11 @@ func (it *Iteration) write(b *pageBuilder, first int) {
 
 // line describes a step, with so many characters of its result.
 func (s *Step) line(most int) string {
-	text := "Iteration " + strconv.Itoa(s.Iteration) + ": " + s.Action + " → " + HeadChars(s.Result, most)
+	action := s.Action
+	if s.Again { // before the result, which may be long
+		action += " (" + RanTwice + ")"
+	}
+	text := "Iteration " + strconv.Itoa(s.Iteration) + ": " + action + " → " + HeadChars(s.Result, most)
 	if s.File != "" {
 		text += " (saved to " + s.File + ")"
 	}

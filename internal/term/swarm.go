@@ -119,6 +119,10 @@ func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
 			v.told = e.Turn
 			l.label(t.Name, l.print.Paint.With(Dim, iteration(t)+" ")+OneLine(view.DescribeAction(end.Action)))
 		}
+	case swarm.ActionStarted:
+		if start, _ := swarm.Body[swarm.ActionStart](e); start.Start > 1 {
+			l.label(t.Name, l.print.Paint.With(Yellow, "runs its last action again: a crash cut it, so it may run twice"))
+		}
 	case swarm.ActionEnded:
 		if end, _ := swarm.Body[swarm.CallEnd](e); end.Status != swarm.CallOK {
 			l.label(t.Name, l.print.Paint.With(Yellow, "that failed: "+excerpt.Head(OneLine(end.Reason), maxReason)))

@@ -337,6 +337,8 @@ func (l *logFold) follow(log swarm.Log) error {
 			l.forget(e)
 		case swarm.TurnEnded:
 			err = l.applyEnd(e)
+		case swarm.ActionStarted:
+			err = l.addStart(e)
 		case swarm.ActionEnded:
 			err = l.addResult(e)
 		}

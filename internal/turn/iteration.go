@@ -30,6 +30,7 @@ type iterationStep struct {
 	result string
 	stored swarm.Hash // the result, until a prompt needs it
 	file   string     // that has the whole result
+	again  bool       // a crash cut its action, which was then taken again
 }
 
 // addStep records the end of an iteration's turn. The result of an action that is still to be taken
@@ -61,6 +62,15 @@ type doneReport struct {
 	said string
 	file string
 	text swarm.Hash // what the agent has written to the file; "" = nothing
+}
+
+// addStart records that the action of an iteration was started, perhaps not for the first time.
+func (l *logFold) addStart(e *swarm.Event) error {
+	start, err := swarm.Body[swarm.ActionStart](e)
+	if all := l.steps[e.Agent]; len(all) > 0 && start.Start > 1 {
+		all[len(all)-1].again = true
+	}
+	return err
 }
 
 // addResult records what the action of an iteration gave.
@@ -104,7 +114,7 @@ func (r *Runner) history(agent string) ([]prompt.Step, error) {
 			s.result = prompt.HeadChars(string(text), prompt.RecentChars)
 		}
 		s.stored = ""
-		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, File: s.file, Turn: s.turn}
+		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, File: s.file, Again: s.again, Turn: s.turn}
 	}
 	return steps, nil
 }

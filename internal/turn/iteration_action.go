@@ -106,6 +106,11 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	if err != nil {
 		return flow.Result{}, err
 	}
+	if r.reachesOut(w, asked) {
+		if err := r.beginAction(ctx, c); err != nil {
+			return flow.Result{}, err
+		}
+	}
 	if c.Timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, c.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", c.Timeout))
@@ -120,10 +125,33 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	return r.endAction(ctx, loop, c, asked.Tool, text, err)
 }
 
-// endAction appends the end of an action.
+// reachesOut says whether an action has an effect that the log does not have. Findings, messages and
+// requests have keys in the log, so one that is taken again has no second effect.
+func (r *Runner) reachesOut(w *work, a action.Action) bool {
+	return a.Kind == swarm.ActToolCall && !agentapi.Knows(a.Tool) && r.Toolbox != nil && len(w.agent.Tools) > 0
+}
+
+// beginAction appends the start of an action and waits until it is on disk, together with the end of
+// its turn. If a start is there already, a crash has cut the action.
+func (r *Runner) beginAction(ctx context.Context, c flow.Call) error {
+	id, earlier := swarm.TurnID(c.ID), 0
+	if c.Again { // otherwise no other owner can have started it
+		var err error
+		if earlier, err = r.lastStart(id); err != nil {
+			return err
+		}
+	}
+	e := swarm.NewEvent(swarm.ActionStarted, swarm.ActionStart{Start: earlier + 1})
+	e.Key, e.Task, e.Agent, e.Turn = swarm.StartKey(id, earlier+1), c.Agent, c.Agent, swarm.TurnID(c.Ref)
+	_, err := r.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{e}})
+	return err
+}
+
+// endAction appends the end of an action. The agent's next turn takes it to disk before its provider
+// is called.
 func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, failed error) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
-	b := swarm.Batch{Fence: c.Fence}
+	b := swarm.Batch{Fence: c.Fence, Early: true}
 	if failed != nil {
 		end = failure(failed)
 		end.ID, end.Call, end.Reason = c.ID, c.Print(), r.clean(explained(failed).Error())
@@ -190,7 +218,7 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	if agentapi.Knows(a.Tool) {
 		return call(a.Tool, a.Params)
 	}
-	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
+	if !r.reachesOut(w, a) {
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(a.Tool)).WithHint("work without tools, or ask a teammate")
 	}
 	box, err := r.Toolbox(w.agent, w.turn)
@@ -200,7 +228,8 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	return box.Call(ctx, a.Tool, a.Params)
 }
 
-// lastStart returns the number of a turn's last start. A crash may have cut earlier ones.
+// lastStart returns the number of the last start of a turn, or of an action by its id; 0 = there is
+// none. A crash may have cut earlier ones.
 func (r *Runner) lastStart(turn swarm.TurnID) (n int, err error) {
 	for ok := true; ok; n++ {
 		if _, ok, err = r.Log.Find(swarm.StartKey(turn, n+1)); err != nil {

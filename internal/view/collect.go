@@ -68,7 +68,7 @@ type Turn struct {
 	Iteration int          `json:"iteration"`
 	Attempt   int          `json:"attempt"`
 	Starts    int          `json:"starts"`            // more than 1: a crash cut it, and it was started again
-	Retried   bool         `json:"retried,omitempty"` // the same as a flag, as the contract has it
+	Retried   bool         `json:"retried,omitempty"` // the same as a flag, as the contract has it, of the turn or of its action
 	// Status is running, completed, failed or cancelled. It is interrupted if the run has no
 	// driver.
 	Status   swarm.Status    `json:"status"`
@@ -99,11 +99,13 @@ type Turn struct {
 	Done     bool    `json:"done,omitempty"`   // its agent reports that its work is done
 	Report   string  `json:"report,omitempty"` // the agent's report with it
 	// Action is what the agent of a swarm did in this iteration, and Result what came of it.
-	Action      *swarm.Action `json:"action,omitempty"`
-	Result      *ActionResult `json:"result,omitempty"`
-	Topics      int64         `json:"-"`              // the newest topic entry in its prompt
-	Answered    int           `json:"-"`              // how many growth requests were answered before it began
-	CarriedOver bool          `json:"kept,omitempty"` // it was not done in this run, but in the run that this one retries
+	Action *swarm.Action `json:"action,omitempty"`
+	// ActionStarts is how often the action was started. More than 1 means that a crash cut it.
+	ActionStarts int           `json:"action_starts,omitempty"`
+	Result       *ActionResult `json:"result,omitempty"`
+	Topics       int64         `json:"-"`              // the newest topic entry in its prompt
+	Answered     int           `json:"-"`              // how many growth requests were answered before it began
+	CarriedOver  bool          `json:"kept,omitempty"` // it was not done in this run, but in the run that this one retries
 }
 
 // Did says what the agent of a swarm did in this iteration, and whether it failed.
@@ -189,6 +191,11 @@ func (c *Collector) Take(e *swarm.Event) error {
 		})
 	case swarm.TurnEnded:
 		return swarm.UseBody(e, func(end swarm.CallEnd) { c.turn(e).end(e, &end) })
+	case swarm.ActionStarted:
+		return swarm.UseBody(e, func(s swarm.ActionStart) {
+			t := c.turn(e)
+			t.ActionStarts, t.Retried = max(t.ActionStarts, s.Start), t.Retried || s.Start > 1
+		})
 	case swarm.ActionEnded:
 		return swarm.UseBody(e, func(end swarm.CallEnd) {
 			c.turn(e).Result = &ActionResult{end.Status, end.Reason, Output{Hash: end.Output, Turn: e.Turn, Bytes: end.Bytes}}

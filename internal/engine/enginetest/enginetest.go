@@ -93,6 +93,8 @@ type harness struct {
 	run   engine.Engine
 	team  *team
 	tools func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) // that models may call; nil = none
+
+	called []swarm.TurnID // turns of a swarm whose tool was called; the team's mutex guards it
 }
 
 const (
@@ -196,6 +198,12 @@ func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
 		switch e.Kind {
 		case swarm.TurnStarted:
 			s, err := swarm.Body[swarm.TurnStart](&e)
+			h.check(err)
+			if s.Start > 1 {
+				continue
+			}
+		case swarm.ActionStarted:
+			s, err := swarm.Body[swarm.ActionStart](&e)
 			h.check(err)
 			if s.Start > 1 {
 				continue

@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 	"swarm/internal/station"
+	"swarm/internal/turn"
 )
 
 const swarmQuery = "Compare two markets"
@@ -31,7 +34,8 @@ func divideAndAnswer(_ context.Context, r provider.Request) (string, error) {
 		"help-us/2/1":    `{"action": "done", "response": "The law is new."}`,
 		"jp/1/1":         "I shall look into it.",
 		"jp/1/2":         `{"action": "tool_call", "tool": "nosuch", "tool_params": {}}`,
-		"jp/2/1":         `{"action": "done", "response": "Edge AI."}`,
+		"jp/2/1":         `{"action": "tool_call", "tool": "look", "tool_params": {"at": "Japan"}}`,
+		"jp/3/1":         `{"action": "done", "response": "Edge AI."}`,
 		"both/1/1":       `{"action": "tool_call", "tool": "task_add", "tool_params": {"description": "Check the figures", "depends_on": ["help-us"]}}`,
 		"both/2/1":       `{"action": "done", "response": "Both grow."}`,
 		"t5/1/1":         `{"action": "done", "response": "They are right."}`,
@@ -61,8 +65,61 @@ func newSwarmHarness(t *testing.T, run Subject, budget swarm.Budget) *harness {
 	p := swarmPlan()
 	p.Budget = budget
 	b := newHarness(t, run, p, newTeam(divideAndAnswer))
+	b.tools = func(_ *swarm.Agent, of swarm.TurnID) (turn.Toolbox, error) { return countedBox{b, of}, nil }
 	b.append(swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the query is stored"}), [][]byte{[]byte(swarmQuery)})
 	return b
+}
+
+// A countedBox records which turns have called a tool.
+type countedBox struct {
+	h    *harness
+	turn swarm.TurnID
+}
+
+func (b countedBox) Specs(ctx context.Context) ([]swarm.ToolSpec, error) { return aBox{}.Specs(ctx) }
+
+func (b countedBox) Call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+	b.h.team.mu.Lock()
+	b.h.called = append(b.h.called, b.turn)
+	b.h.team.mu.Unlock()
+	return aBox{}.Call(ctx, tool, args)
+}
+
+// checkActions compares the calls of tools with their starts in the log. If a call may have been made
+// twice, the agent's next prompt says so, and otherwise not.
+func (h *harness) checkActions(at int) {
+	h.t.Helper()
+	starts := map[swarm.TurnID]int{}
+	for _, e := range h.events() {
+		if e.Kind != swarm.ActionStarted {
+			continue
+		}
+		s, err := swarm.Body[swarm.ActionStart](&e)
+		h.check(err)
+		if starts[e.Turn]++; starts[e.Turn] != s.Start {
+			h.t.Errorf("crash at append %d: start %d of the action of %s calls itself %d", at, starts[e.Turn], e.Turn, s.Start)
+		}
+	}
+	for _, turn := range h.called {
+		calls := 0
+		for _, other := range h.called {
+			if other == turn {
+				calls++
+			}
+		}
+		if starts[turn] < calls {
+			h.t.Errorf("crash at append %d: the tool of %s was called %d times, and the log has %d starts", at, turn, calls, starts[turn])
+		}
+	}
+	for turn, n := range starts {
+		agent, number := plan.OfTurn(turn)
+		next := strings.Join(h.team.asked[swarm.NewTurnID(agent, number+1, 1)], "")
+		_, line, _ := strings.Cut(next, fmt.Sprintf("\n- Iteration %d: ", number))
+		line, _, _ = strings.Cut(line, "\n")
+		if told := strings.Contains(line, prompt.RanTwice); told != (n > 1) {
+			h.t.Errorf("crash at append %d: the action of %s has %d starts, and the next prompt tells it: %v", at, turn, n, told)
+		}
+	}
 }
 
 // A swarm continues after a crash at any append as if there was none: the same agents, the same
@@ -93,6 +150,8 @@ func swarmCrashes(t *testing.T, run Subject) {
 		t.Errorf("the supervisor planned anew by:\n%s", asked)
 	}
 	clean.checkMail(0)
+	clean.checkActions(0)
+	again := 0
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
 		b := newSwarmHarness(t, run, swarm.Budget{})
 		if !crash(t, at, committed, b.driveTeam) {
@@ -108,8 +167,13 @@ func swarmCrashes(t *testing.T, run Subject) {
 			}
 		}
 		b.checkMail(at)
+		b.checkActions(at)
+		again += len(b.called) - len(clean.called)
 		return true
 	})
+	if again == 0 && !run.Some && !testing.Short() {
+		t.Error("no crash has cut a tool")
+	}
 }
 
 // swarmBudgetCrashes gives a swarm a budget that is spent before its work is done. Whenever it

@@ -16,7 +16,7 @@ var bodies = map[swarm.EventKind]any{
 	swarm.PlanAdded: swarm.Plan{}, swarm.IterationStarted: swarm.Iteration{}, swarm.TaskStarted: swarm.Iteration{}, swarm.TaskRetrying: swarm.Retry{}, swarm.TaskBlocked: swarm.Reason{},
 	swarm.TaskCompleted: swarm.TaskEnd{}, swarm.TaskFailed: swarm.TaskEnd{}, swarm.TaskSkipped: swarm.TaskEnd{}, swarm.TaskCancelled: swarm.TaskEnd{}, swarm.BudgetSpent: swarm.Reason{},
 	swarm.TurnStarted: swarm.TurnStart{}, swarm.TurnReserved: swarm.Usage{}, swarm.TurnTool: swarm.ToolUse{}, swarm.TurnFile: swarm.FileChange{}, swarm.TurnSession: swarm.TurnInSession{},
-	swarm.TurnEnded: swarm.CallEnd{}, swarm.TurnCarriedOver: swarm.CallEnd{}, swarm.ActionEnded: swarm.CallEnd{}, swarm.CallEnded: swarm.CallEnd{}, swarm.LoopEnded: swarm.CallEnd{}, swarm.Control: swarm.ControlCommand{},
+	swarm.TurnEnded: swarm.CallEnd{}, swarm.TurnCarriedOver: swarm.CallEnd{}, swarm.ActionStarted: swarm.ActionStart{}, swarm.ActionEnded: swarm.CallEnd{}, swarm.CallEnded: swarm.CallEnd{}, swarm.LoopEnded: swarm.CallEnd{}, swarm.Control: swarm.ControlCommand{},
 	swarm.HandoffStored: swarm.StoredEnvelope{}, swarm.HandoffConsumed: swarm.Consumption{}, swarm.HandoffInjected: swarm.Injection{}, swarm.HandoffReturned: swarm.Return{},
 	swarm.ReplyOverdue: swarm.Overdue{}, swarm.AgentEnded: swarm.AgentEnd{}, swarm.WaitBegan: swarm.AgentWait{}, swarm.WaitEnded: swarm.AgentWait{}, swarm.ApprovalAsked: swarm.Approval{},
 	swarm.ApprovalAnswered: swarm.ApprovalAnswer{}, swarm.ArtifactStored: swarm.Artifact{}, swarm.TopicPublished: swarm.TopicEntry{}, swarm.TreeRecorded: swarm.Snapshot{}, swarm.Notice: swarm.Reason{},
