@@ -304,6 +304,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/flow", "a run names the version of its loops"},
 		{"swarm/internal/registry", "opens providers"},
 		{"swarm/internal/process", "ends orphaned processes of a killed driver"},
+		{"swarm/internal/providerkind", "which agents have their file tools from us"},
 		{"swarm/internal/provider", "the deltas of running turns"},
 		{"swarm/internal/turn", "the turn runner"},
 		{"swarm/internal/agentapi", "the tools by which agents act"},

@@ -69,6 +69,16 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	return cmd
 }
 
+// printFiles prints, when a swarm starts, which files its agents see.
+func (a *app) printFiles(p *swarm.Plan, dir string) {
+	if a.json {
+		return
+	}
+	for _, line := range run.DescribeFiles(p, dir) {
+		fmt.Fprintf(a.stderr, "note: %s\n", term.Escape(line))
+	}
+}
+
 // checkAnswerFile finds out before the run starts that the answer cannot be written at its end.
 func (a *app) checkAnswerFile() error {
 	if a.answerTo == "" {

@@ -216,6 +216,7 @@ func (a *app) begin(b begin) error {
 	detached(r.ID)
 	if !b.quiet && b.Replay == "" {
 		a.printConfinement(&b.Bundle.Plan)
+		a.printFiles(&b.Bundle.Plan, b.Dir)
 	}
 	p, err := a.drive(h, r, run.Options{Engine: engineFor(rec)}, b.quiet)
 	if err == nil && b.quiet {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
 	"swarm/internal/process"
+	"swarm/internal/providerkind"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
@@ -138,10 +141,69 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
 		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")
 	})
-	root, hidden := cmp.Or(a.Root, d.runner.Workspace, d.start.Dir), []string{d.home.Dir()}
-	if root == d.home.WorkPath(d.ID) {
-		hidden = nil // it lies in our state, and no path or link leads out of it
+	o := tool.Options{Root: cmp.Or(a.Root, d.runner.Workspace, d.start.Dir), Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
+		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase}
+	switch own := d.home.WorkPath(d.ID); {
+	case o.Root == own:
+		o.Hidden = nil // it lies in our state, and no path or link leads out of it
+		if !holdsHome(d.start.Dir) {
+			o.Below = tool.Below{Path: d.start.Dir, Hidden: []string{d.home.Dir()}, About: "the files of the person who asks"}
+		}
+	case d.runner.Workspace != "":
+		o.Below = tool.Below{Path: d.runner.Workspace, About: "the files of your team, such as reports and results"}
+		if o.Report = turn.ReportName(a.Name); d.runner.Workspace != own {
+			o.Below.Hidden = o.Hidden
+		}
 	}
-	return tool.Open(tool.Options{Root: root, Hidden: hidden, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
-		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
+	return tool.Open(o)
+}
+
+// holdsHome reports whether a folder has the person's whole home in it, with keys and letters. Agents
+// read that only if the file names it as their root.
+func holdsHome(dir string) bool {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, home)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// DescribeFiles says which files the agents of a swarm see that is started in a folder, a line for each
+// kind of agent. Programs see what the system lets them see.
+func DescribeFiles(p *swarm.Plan, dir string) (lines []string) {
+	if p.Swarm == nil {
+		return nil
+	}
+	agents := p.Swarm.Roles
+	if len(agents) == 0 {
+		agents = []swarm.Agent{p.Swarm.Worker}
+	}
+	for i := range agents {
+		a := &agents[i]
+		files := slices.ContainsFunc(a.Tools, func(t string) bool { return strings.HasPrefix(t, "file_") })
+		if i := slices.IndexFunc(p.Providers, func(s swarm.ProviderSpec) bool { return s.Name == a.Provider }); !files || i < 0 || providerkind.Of(p.Providers[i].Kind).Tools != providerkind.InProcess {
+			continue
+		}
+		who := "the agents are given"
+		if len(p.Swarm.Roles) > 0 {
+			who = "@" + a.Name + " is given"
+		}
+		switch folder := cmp.Or(a.Root, p.Swarm.Workspace); {
+		case folder != "":
+			who += " the files in " + folder
+		case holdsHome(dir):
+			who += " none of your files, because this folder has your home in it; start in the folder of a project"
+		default:
+			who += " the files in " + dir + " to read, and a folder of the run to write to"
+		}
+		lines = append(lines, who)
+	}
+	return lines
 }

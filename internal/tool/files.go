@@ -27,28 +27,28 @@ const (
 	maxWrite = 8 << 20
 )
 
-// inside returns a path relative to the root. It accepts absolute paths inside the root, because
-// models often write them.
-func (b *Box) inside(path string) (string, error) {
+// inside returns a path relative to the folder. It accepts absolute paths inside of it, because models
+// often write them.
+func (l *layer) inside(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", swarm.Errorf(swarm.BadInput, "a path cannot hold a NUL byte")
 	}
 	local := filepath.Clean(path)
 	if filepath.IsAbs(local) {
 		switch {
-		case within(b.o.Root, local):
-			local, _ = filepath.Rel(b.o.Root, local)
-		case within(b.real, local):
-			local, _ = filepath.Rel(b.real, local)
+		case within(l.root, local):
+			local, _ = filepath.Rel(l.root, local)
+		case within(l.real, local):
+			local, _ = filepath.Rel(l.real, local)
 		default:
-			return "", b.outside(path)
+			return "", outside(path)
 		}
 	}
 	if !filepath.IsLocal(local) {
-		return "", b.outside(path)
+		return "", outside(path)
 	}
-	if Hides(b.o.Hidden, b.real, local) {
-		return "", b.outside(path)
+	if Hides(l.hidden, l.real, local) {
+		return "", outside(path)
 	}
 	return local, nil
 }
@@ -88,13 +88,13 @@ func resolved(path string) string {
 	}
 }
 
-func (b *Box) outside(path string) *swarm.Error {
+func outside(path string) *swarm.Error {
 	return swarm.Errorf(swarm.Denied, "%s is outside of the folder that may be touched", swarm.Quote(path)).
 		WithHint("write a path relative to it, such as src/main.go")
 }
 
 // fileError describes an error for the model, without the names of folders above the root.
-func (b *Box) fileError(path string, err error) error {
+func fileError(path string, err error) error {
 	var have *swarm.Error
 	var number syscall.Errno
 	switch {
@@ -108,7 +108,7 @@ func (b *Box) fileError(path string, err error) error {
 	case errors.As(err, &number):
 		return swarm.Errorf(swarm.Other, "%s: %w", swarm.Quote(path), number)
 	case strings.Contains(err.Error(), "escapes"):
-		return b.outside(path)
+		return outside(path)
 	}
 	return swarm.Errorf(swarm.Other, "%s cannot be used", swarm.Quote(path))
 }
@@ -135,38 +135,82 @@ func notRegular(path string, mode fs.FileMode) error {
 // openFile opens a regular file. It checks before opening, because opening a special file may have
 // effects. It checks again after, because the file may have been replaced. O_NONBLOCK keeps a pipe
 // from blocking.
-func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo, error) {
+func openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(local)
 	if err != nil {
-		return nil, nil, b.fileError(path, err)
+		return nil, nil, fileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, notRegular(path, info.Mode())
 	}
 	f, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return nil, nil, b.fileError(path, err)
+		return nil, nil, fileError(path, err)
 	}
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		err = notRegular(path, info.Mode())
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, b.fileError(path, err)
+		return nil, nil, fileError(path, err)
 	}
 	return f, info, nil
 }
 
+// find opens a file in the first layer that has it.
+func (b *Box) find(path string) (f *os.File, info fs.FileInfo, err error) {
+	for _, l := range b.reached(path) {
+		if f, info, err = l.open(path); swarm.KindOf(err) != swarm.NotFound {
+			return f, info, err
+		}
+	}
+	return nil, nil, err
+}
+
+// reached returns the layers that a path may lead to. An absolute one leads to those that it lies in.
+func (b *Box) reached(path string) []layer {
+	if filepath.IsAbs(path) && len(b.layers) > 1 {
+		if _, err := b.layers[0].inside(path); err != nil {
+			return b.layers[1:]
+		}
+		return b.layers[:1]
+	}
+	return b.layers
+}
+
+// open opens a regular file of the layer. The root is opened for each call, so that a box keeps
+// nothing open.
+func (l *layer) open(path string) (*os.File, fs.FileInfo, error) {
+	local, err := l.inside(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(l.root)
+	if err != nil {
+		return nil, nil, fileError(".", err)
+	}
+	defer root.Close()
+	return openFile(root, path, local)
+}
+
+// aboutBelow says what else the file tools read, or nothing.
+func (b *Box) aboutBelow() string {
+	if len(b.layers) < 2 {
+		return ""
+	}
+	return " Files that are not there are looked for among " + b.o.Below.About + ", which you can read and not write."
+}
+
 func (b *Box) readSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.FileRead,
-		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; " +
+		Description: "Reads a text file. Paths are relative to your folder." + b.aboutBelow() + " Up to 256 KB are given at once; " +
 			"the last line says what was left out, and offset (in bytes) reads on.",
 		Schema: object(`"path":{"type":"string"},`+
 			`"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
 			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
 }
 
-// read reads a piece of a file. The root is opened for each call, so that a box keeps nothing open.
+// read reads a piece of a file.
 func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		Path   string `json:"path"`
@@ -179,16 +223,7 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	if a.Path == "" || a.Offset < 0 || a.Max < 0 {
 		return "", swarm.Errorf(swarm.BadInput, "file_read needs a path; offset and max cannot be below 0")
 	}
-	local, err := b.inside(a.Path)
-	if err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(b.o.Root)
-	if err != nil {
-		return "", b.fileError(".", err)
-	}
-	defer root.Close()
-	f, info, err := b.openFile(root, a.Path, local)
+	f, info, err := b.find(a.Path)
 	if err != nil {
 		return "", err
 	}
@@ -199,7 +234,7 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	text := make([]byte, min(a.Max, max(0, info.Size()-a.Offset)))
 	n, err := f.ReadAt(text, a.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", b.fileError(a.Path, err)
+		return "", fileError(a.Path, err)
 	}
 	return formatPiece(a.Path, text[:n], a.Offset, info.Size())
 }
@@ -262,18 +297,29 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 		const msg = "the content has %d bytes, and %d MB are the most"
 		return "", swarm.Errorf(swarm.BadInput, msg, len(*a.Content), maxWrite>>20).WithHint("write several files")
 	}
-	local, err := b.inside(a.Path)
+	l := &b.layers[0]
+	local, err := l.inside(a.Path)
 	if err != nil {
 		return "", err
 	}
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
-	if err := b.mayWrite(a.Path, local); err != nil {
+	switch depth := strings.Count(local, string(filepath.Separator)) + 1; {
+	case depth > maxDepth:
+		return "", swarm.Errorf(swarm.BadInput, "the path has %d parts, and %d are the most", depth, maxDepth).
+			WithHint("write to a folder that is less deep")
+	case len(b.layers) > 1 && local == b.o.Report:
+		l = &b.layers[1]
+	case b.covers(local):
+		return "", swarm.Errorf(swarm.Denied, "%s is there already, and you can only read it", swarm.Quote(a.Path)).
+			WithHint("write to a file of another name")
+	}
+	if err := b.mayWrite(l, a.Path, local); err != nil {
 		return "", err
 	}
 	shownPath := local
-	root, local, err := b.writable(a.Path, local)
+	root, local, err := b.writable(l, a.Path, local)
 	if err != nil {
 		return "", err
 	}
@@ -285,27 +331,44 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 		}
 		mode = info.Mode().Perm()
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", b.fileError(a.Path, err)
+		return "", fileError(a.Path, err)
 	}
 	if err := replace(root, local, *a.Content, mode); err != nil {
-		return "", b.fileError(a.Path, err)
+		return "", fileError(a.Path, err)
 	}
 	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), shownPath), nil
 }
 
 // mayWrite returns an error if no rule allows to write a file. Patterns count for the file itself,
 // whatever link leads there.
-func (b *Box) mayWrite(path, local string) error {
+func (b *Box) mayWrite(l *layer, path, local string) error {
 	all, named := b.writes()
-	if err := CheckGuard(b.o.Guard, b.real, local, toolrule.FileWrite, named); err != nil || all {
+	if err := CheckGuard(b.o.Guard, l.real, local, toolrule.FileWrite, named); err != nil || all || l != &b.layers[0] {
 		return err
 	}
-	rel, err := filepath.Rel(b.real, resolved(filepath.Join(b.real, local)))
+	rel, err := filepath.Rel(l.real, resolved(filepath.Join(l.real, local)))
 	if err == nil && slices.ContainsFunc(named, func(p toolrule.PathPattern) bool { return p.Matches(filepath.ToSlash(rel)) }) {
 		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "%s is not among the files that may be written", swarm.Quote(path)).
 		WithHint("allowed are %s", joinPatterns(named))
+}
+
+// covers reports whether a new file would stand before one that can only be read. Whoever read that
+// name after it would take the one for the other.
+func (b *Box) covers(local string) bool {
+	return len(b.layers) > 1 && !b.layers[0].has(local) && b.layers[1].has(local)
+}
+
+// has reports whether something of this name is in the layer, and not hidden.
+func (l *layer) has(local string) bool {
+	root, err := os.OpenRoot(l.root)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Lstat(local)
+	return err == nil && !Hides(l.hidden, l.real, local)
 }
 
 // writes returns what the agent's rules allow to write: all files, and those that they name.
@@ -332,17 +395,17 @@ func joinPatterns(patterns []toolrule.PathPattern) string {
 
 // writable returns the root for writing, and the path relative to it. In PLANNING the root is
 // docs/, so that no link inside leads out of docs/.
-func (b *Box) writable(path, local string) (*os.Root, string, error) {
-	root, err := os.OpenRoot(b.o.Root)
+func (b *Box) writable(l *layer, path, local string) (*os.Root, string, error) {
+	root, err := os.OpenRoot(l.root)
 	if err != nil {
-		return nil, "", b.fileError(".", err)
+		return nil, "", fileError(".", err)
 	}
 	if b.o.Phase != swarm.PlanningPhase {
 		return root, local, nil
 	}
 	defer root.Close()
 	if err := root.MkdirAll(permission.Docs, 0o755); err != nil {
-		return nil, "", b.fileError(permission.Docs, err)
+		return nil, "", fileError(permission.Docs, err)
 	}
 	if info, err := root.Lstat(permission.Docs); err != nil || !info.IsDir() {
 		const msg = "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s"
@@ -350,7 +413,7 @@ func (b *Box) writable(path, local string) (*os.Root, string, error) {
 	}
 	docs, err := root.OpenRoot(permission.Docs)
 	if err != nil {
-		return nil, "", b.fileError(path, err)
+		return nil, "", fileError(path, err)
 	}
 	rel, err := filepath.Rel(permission.Docs, local)
 	return docs, rel, err

@@ -27,7 +27,7 @@ const (
 func (b *Box) listSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.FileList,
 		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. " +
-			"Paths are relative to your folder. depth 2 and more also lists what is in folders.",
+			"Paths are relative to your folder." + b.aboutBelow() + " depth 2 and more also lists what is in folders.",
 		Schema: object(`"path":{"type":"string","description":"a folder; without it your folder itself"},` +
 			`"depth":{"type":"integer","minimum":1,"maximum":32}`)}
 }
@@ -44,32 +44,21 @@ func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 	if a.Depth < 0 || a.Depth > maxDepth {
 		return "", swarm.Errorf(swarm.BadInput, "depth must be from 1 to %d", maxDepth)
 	}
-	local, err := b.inside(a.Path)
-	if err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(b.o.Root)
-	if err != nil {
-		return "", b.fileError(".", err)
-	}
-	defer root.Close()
-	l := listing{box: b, root: root}
-	folders := []string{local}
-	for depth := max(1, a.Depth); depth > 0 && len(folders) > 0; depth-- {
-		var next []string
-		for _, folder := range folders {
-			if ctx.Err() != nil {
-				return "", swarm.CutError(ctx)
-			}
-			found, err := l.folder(folder)
-			if err != nil && folder == local {
-				return "", b.fileError(a.Path, err)
-			}
-			next = append(next, found...)
+	l, found, missing := listing{shown: map[string]bool{}}, false, error(nil)
+	for _, layer := range b.reached(a.Path) {
+		l.layer, l.readOnly = layer, layer.root != b.layers[0].root
+		switch err := l.walk(ctx, a.Path, max(1, a.Depth)); {
+		case err == nil:
+			found = true
+		case swarm.KindOf(err) != swarm.NotFound:
+			return "", err
+		case missing == nil:
+			missing = err
 		}
-		folders = next
 	}
 	switch {
+	case !found:
+		return "", missing
 	case len(l.lines) == 0:
 		return "(empty)", nil
 	case l.more > 0:
@@ -82,10 +71,39 @@ func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 // A listing walks folders level by level, so that a large folder deep down does not displace
 // entries above it.
 type listing struct {
-	box   *Box
-	root  *os.Root
-	lines []string
-	more  int
+	layer    layer // that it walks at present
+	readOnly bool  // that layer can only be read
+	root     *os.Root
+	lines    []string
+	shown    map[string]bool // names that an earlier layer has
+	more     int
+}
+
+// walk lists a folder of the layer, so many levels deep.
+func (l *listing) walk(ctx context.Context, path string, depth int) error {
+	local, err := l.layer.inside(path)
+	if err != nil {
+		return err
+	}
+	if l.root, err = os.OpenRoot(l.layer.root); err != nil {
+		return fileError(".", err)
+	}
+	defer l.root.Close()
+	for folders := []string{local}; depth > 0 && len(folders) > 0; depth-- {
+		var next []string
+		for _, folder := range folders {
+			if ctx.Err() != nil {
+				return swarm.CutError(ctx)
+			}
+			found, err := l.folder(folder)
+			if err != nil && folder == local {
+				return fileError(path, err)
+			}
+			next = append(next, found...)
+		}
+		folders = next
+	}
+	return nil
 }
 
 // folder lists one folder and returns its subfolders.
@@ -119,7 +137,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		}
 		at := filepath.Join(path, name)
 		info, err := l.root.Lstat(at)
-		if err != nil || info.IsDir() && Hides(l.box.o.Hidden, l.box.real, at) {
+		if err != nil || info.IsDir() && Hides(l.layer.hidden, l.layer.real, at) {
 			continue // deleted meanwhile, or hidden
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")
@@ -133,6 +151,12 @@ func (l *listing) folder(path string) (folders []string, err error) {
 			shown += " (link)"
 		default:
 			shown += " (not a file)"
+		}
+		if l.shown[at] {
+			continue
+		}
+		if l.shown[at] = true; l.readOnly {
+			shown += " (read only)"
 		}
 		l.lines = append(l.lines, shown)
 	}

@@ -37,6 +37,8 @@ import (
 type Options struct {
 	Root    string            // the folder of its file tools; absolute
 	Hidden  []string          // folders in it that tools must not touch, such as our own state; absolute
+	Below   Below             // what it can only read
+	Report  string            // a file that it writes in Below, in the place of Root; "" = none
 	Guard   permission.Guard  // files that it may write only if Allow names them
 	Allow   []string          // entries of its `tools`; none = no tool
 	Servers *Servers          // the MCP servers of the run; nil = none
@@ -50,12 +52,19 @@ type Options struct {
 	Grace   time.Duration // for a command to end; 0 = process.DefaultGrace
 }
 
+// A Below is a folder whose files an agent reads where its root has none of that name.
+type Below struct {
+	Path   string   // absolute; "" = there is none
+	Hidden []string // folders in it that tools must not touch
+	About  string   // what is in it, for the model
+}
+
 // A Box holds the tools of one agent. It keeps nothing open, so it need not be closed. mu guards
 // remote.
 type Box struct {
 	o        Options
 	rules    []toolrule.Rule
-	real     string // Root with links resolved
+	layers   []layer // Root, then Below
 	web      *http.Client
 	commands atomic.Int64 // started so far
 
@@ -74,7 +83,7 @@ func Open(o Options) (*Box, error) {
 		b.rules = append(b.rules, r)
 	}
 	if b.allows(toolrule.FileRead, toolrule.FileWrite, toolrule.FileList, toolrule.Command) {
-		if err := b.findRoot(); err != nil {
+		if err := b.findRoots(); err != nil {
 			return nil, err
 		}
 	}
@@ -116,16 +125,35 @@ func realRoot(root, agent string) (string, error) {
 	return real, nil
 }
 
-// findRoot resolves the root and the hidden folders once, so that later checks compare real paths.
-func (b *Box) findRoot() (err error) {
-	if b.real, err = realRoot(filepath.Clean(b.o.Root), b.o.Agent); err != nil {
+// A layer is a folder that file tools read. Only the first one is written to.
+type layer struct {
+	root   string
+	real   string   // root with links resolved
+	hidden []string // without links
+}
+
+// newLayer resolves a folder and what is hidden in it once, so that later checks compare real paths.
+func newLayer(root string, hidden []string, agent string) (l layer, err error) {
+	l.root = filepath.Clean(root)
+	l.real, err = realRoot(l.root, agent)
+	for _, folder := range hidden {
+		l.hidden = append(l.hidden, resolved(folder))
+	}
+	return l, err
+}
+
+// findRoots finds the folders of the file tools.
+func (b *Box) findRoots() error {
+	top, err := newLayer(b.o.Root, b.o.Hidden, b.o.Agent)
+	if err != nil {
 		return err
 	}
-	b.o.Root = filepath.Clean(b.o.Root)
-	hidden := b.o.Hidden
-	b.o.Hidden = nil
-	for _, folder := range hidden {
-		b.o.Hidden = append(b.o.Hidden, resolved(folder))
+	b.layers = []layer{top}
+	if b.o.Below.Path == "" {
+		return nil
+	}
+	if below, err := newLayer(b.o.Below.Path, b.o.Below.Hidden, b.o.Agent); err == nil && below.real != top.real {
+		b.layers = append(b.layers, below)
 	}
 	return nil
 }
@@ -206,7 +234,7 @@ func (b *Box) checkPhase(tool string, args json.RawMessage, known map[string]rem
 	case tool == toolrule.FileWrite:
 		var a struct{ Path string }
 		_ = json.Unmarshal(args, &a) // the tool itself reports malformed arguments
-		if local, err := b.inside(a.Path); err == nil {
+		if local, err := b.layers[0].inside(a.Path); err == nil {
 			return permission.Writing(b.o.Phase, filepath.ToSlash(local))
 		}
 	}

@@ -328,6 +328,66 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Files that the root lacks are read from the folder below it. Nothing there is written, and no new
+// file stands before one of them.
+func TestBelow(t *testing.T) {
+	d := sit(t)
+	below := filepath.Join(filepath.Dir(d.root), "below")
+	d.file(filepath.Join(below, "docs/a.md"), "theirs")
+	d.file(filepath.Join(below, "both.md"), "theirs")
+	d.file(filepath.Join(below, "state/token"), canary)
+	d.file("both.md", "own")
+	d.file("docs/own.md", "own")
+	for link, to := range map[string]string{"out": d.outside, "in": "docs/a.md"} {
+		if err := os.Symlink(to, filepath.Join(below, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.open(Options{Allow: []string{"file_read", "file_write", "file_list"}, Report: "coder-report.md",
+		Below: Below{Path: below, Hidden: []string{filepath.Join(below, "state")}, About: "the files of the person"}})
+	for path, want := range map[string]string{"docs/a.md": "theirs", "in": "theirs", "both.md": "own", filepath.Join(below, "both.md"): "theirs"} {
+		if got := d.must("file_read", "path", path); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if got, want := d.must("file_list", "depth", 2), "both.md 3\ndocs/\ndocs/own.md 3\nin (link) (read only)\nout (link) (read only)\ndocs/a.md 6 (read only)"; got != want {
+		t.Errorf("%q", got)
+	}
+	if got := d.must("file_list", "path", "docs"); got != "docs/own.md 3\ndocs/a.md 6 (read only)" {
+		t.Errorf("%q", got)
+	}
+	d.refused(swarm.NotFound, "file_read", "path", "nowhere")
+	d.refused(swarm.NotFound, "file_list", "path", "nowhere")
+	d.refused(swarm.Denied, "file_read", "path", "out/secret.txt")
+	d.refused(swarm.Denied, "file_read", "path", "state/token")
+	d.refused(swarm.Denied, "file_read", "path", filepath.Join(d.outside, "secret.txt"))
+	d.refused(swarm.Denied, "file_write", "path", filepath.Join(below, "new"), "content", "x")
+	if got := d.refused(swarm.Denied, "file_write", "path", "docs/a.md", "content", "x"); !strings.Contains(got, "you can only read it") {
+		t.Error(got)
+	}
+	d.must("file_write", "path", "docs/b.md", "content", "new")
+	d.must("file_write", "path", "both.md", "content", "new")
+	d.must("file_write", "path", "coder-report.md", "content", "found it")
+	for path, want := range map[string]string{"docs/a.md": "theirs", "both.md": "theirs", "coder-report.md": "found it"} {
+		if got, _ := os.ReadFile(filepath.Join(below, path)); string(got) != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if entries, _ := os.ReadDir(below); len(entries) != 6 {
+		t.Errorf("something was written: %v", entries)
+	}
+}
+
+// A file lies no deeper than a listing goes. Thousands of levels take minutes to remove.
+func TestWriteDeep(t *testing.T) {
+	d := sit(t, "file_write")
+	d.must("file_write", "path", strings.Repeat("e/", maxDepth-1)+"x", "content", "x")
+	got := d.refused(swarm.BadInput, "file_write", "path", strings.Repeat("f/", maxDepth)+"x", "content", "x")
+	if !strings.Contains(got, "the path has 33 parts, and 32 are the most") {
+		t.Error(got)
+	}
+}
+
 // Our own state is hidden, even where it is in the agent's folder.
 func TestHidden(t *testing.T) {
 	d := sit(t)

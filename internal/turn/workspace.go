@@ -72,6 +72,9 @@ func fileName(tool string) string {
 	}, tool)
 }
 
+// ReportName is the name of an agent's report in the workspace.
+func ReportName(agent string) string { return agent + "-report.md" }
+
 // A savedReport is an agent's report in the workspace.
 type savedReport struct {
 	name string // of the file; "" = it has none
@@ -84,7 +87,7 @@ func (r *Runner) saveReport(w *work) savedReport {
 	if r.Workspace == "" {
 		return savedReport{}
 	}
-	name := w.c.Agent + "-report.md"
+	name := ReportName(w.c.Agent)
 	title := "# Report of " + w.c.Agent + ", from what it said and published\n"
 	text, err := r.readFile(name)
 	if err == nil && len(text) > 0 && !strings.HasPrefix(string(text), title) { // else a start that a crash cut has left it
