@@ -69,8 +69,10 @@ func runScripts(t *testing.T, folder, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	deadline, _ := t.Deadline()
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", folder),
+		Dir:      filepath.Join("testdata", folder),
+		Deadline: deadline, // a script that hangs is ended and says where, instead of a panic that does not
 		Setup: func(env *testscript.Env) error {
 			own, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
 			env.Setenv("SWARMPATH", own) // for scripts that want to see that nothing else is started

@@ -94,6 +94,9 @@ func Open(o Options) (*Box, error) {
 // special are system folders in which reading a file may have effects or reveal keys.
 var special = []string{"/proc", "/sys", "/dev"}
 
+// memory is the one folder of theirs that holds people's files: like /tmp, but in memory.
+const memory = "/dev/shm"
+
 // CheckRoot returns an error if a folder cannot be an agent's root.
 func CheckRoot(root, agent string) error {
 	_, err := realRoot(root, agent)
@@ -117,7 +120,7 @@ func realRoot(root, agent string) (string, error) {
 	if err != nil {
 		real = root
 	}
-	if real == "/" || slices.ContainsFunc(special, func(s string) bool { return within(s, real) }) {
+	if real == "/" || !within(memory, real) && slices.ContainsFunc(special, func(s string) bool { return within(s, real) }) {
 		const msg = "%s cannot be the folder of an agent: the keys of every program lie open in it"
 		return "", swarm.Errorf(swarm.BadInput, msg, root).
 			WithHint("write a folder for its work: root: .")

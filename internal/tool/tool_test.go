@@ -418,6 +418,7 @@ func TestOpen(t *testing.T) {
 		"not an absolute path":               {Root: "here", Allow: []string{"file_read"}},
 		"the keys of every program lie open": {Root: "/proc/self", Allow: []string{"file_read"}},
 		"/ cannot be the folder":             {Root: "/", Allow: []string{"command(true)"}},
+		"/dev cannot be the folder":          {Root: "/dev", Allow: []string{"file_read"}},
 	} {
 		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
@@ -431,6 +432,18 @@ func TestOpen(t *testing.T) {
 		t.Errorf("who may use nothing is offered %v, %v", specs, err)
 	}
 	if _, err := box.Call(t.Context(), "file_read", nil); swarm.KindOf(err) != swarm.Denied {
+		t.Error(err)
+	}
+}
+
+// A folder in memory is a folder like another, although it lies below /dev.
+func TestAFolderInMemoryIsARoot(t *testing.T) {
+	folder, err := os.MkdirTemp("/dev/shm", "swarm-test-")
+	if err != nil {
+		t.Skip("no /dev/shm here:", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	if err := CheckRoot(folder, "coder"); err != nil {
 		t.Error(err)
 	}
 }
