@@ -127,35 +127,47 @@ func Inbox(c flow.Call) []string {
 	return inbox
 }
 
-// IsSignal reports whether the records of a kind are signals for a loop. The others that are
-// addressed to a loop are facts that it told itself.
-func IsSignal(kind swarm.EventKind) bool {
-	switch kind {
-	case swarm.TurnEnded, swarm.ActionEnded, swarm.LoopEnded, swarm.CallEnded, swarm.HandoffStored, swarm.Control,
-		swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded,
-		swarm.PlanAdded, swarm.Tick, swarm.RunOwned:
-		return true
-	}
-	return false
+// readers has the kinds of records that are signals for a loop, each with its decoder. The others
+// that are addressed to a loop are facts that it told itself. A signal without a decoder has no
+// body: the loop reads a plan by a call.
+var readers = map[swarm.EventKind]func(s *flow.Signal, e *swarm.Event) error{
+	swarm.TurnEnded: readEnd, swarm.ActionEnded: readEnd, swarm.LoopEnded: readEnd, swarm.CallEnded: readEnd,
+	swarm.HandoffStored: readMail,
+	swarm.Control:       readFact, swarm.ApprovalAsked: readFact, swarm.ApprovalAnswered: readFact,
+	swarm.WaitBegan: readFact, swarm.WaitEnded: readFact,
+	swarm.PlanAdded: nil, swarm.Tick: nil, swarm.RunOwned: nil,
 }
 
-// Signal decodes a record for a loop. A signal about a plan has no body: the loop reads the plan by
-// a call.
+// IsSignal reports whether the records of a kind are signals for a loop.
+func IsSignal(kind swarm.EventKind) bool {
+	_, ok := readers[kind]
+	return ok
+}
+
+// Signal decodes a record for a loop.
 func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	s.Fact = fact.Head(&e)
-	if !IsSignal(e.Kind) {
-		return s, false, nil
+	read, ok := readers[e.Kind]
+	if read != nil {
+		err = read(&s, &e)
 	}
-	switch e.Kind {
-	case swarm.TurnEnded, swarm.ActionEnded, swarm.LoopEnded, swarm.CallEnded:
-		s.Result, err = turn.Answer(e)
-		s.Body = s.Result.CallEnd
-	case swarm.HandoffStored:
-		s.Body, err = mailOf(&e)
-	case swarm.Control, swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded:
-		s.Fact, _, err = fact.Of(&e)
-	}
-	return s, true, err
+	return s, ok, err
+}
+
+func readEnd(s *flow.Signal, e *swarm.Event) (err error) {
+	s.Result, err = turn.Answer(*e)
+	s.Body = s.Result.CallEnd
+	return err
+}
+
+func readMail(s *flow.Signal, e *swarm.Event) (err error) {
+	s.Body, err = mailOf(e)
+	return err
+}
+
+func readFact(s *flow.Signal, e *swarm.Event) (err error) {
+	s.Fact, _, err = fact.Of(e)
+	return err
 }
 
 // mailOf decodes an envelope for a loop. Unlike other readers a loop detects repeated messages, so

@@ -263,7 +263,8 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 
 // ends reports whether a signal is the end of a call.
 func ends(s flow.Signal) bool {
-	return s.Kind == swarm.TurnEnded || s.Kind == swarm.ActionEnded || s.Kind == swarm.LoopEnded || s.Kind == swarm.CallEnded
+	_, is := s.Body.(swarm.CallEnd)
+	return is
 }
 
 // Now returns the time of the last event given. A resumed loop so sees the same times.
