@@ -122,6 +122,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/prompt", "compiling a file checks its prompts"},
 		{"swarm/internal/secret", "warns of secrets in a file"},
 		{"swarm/internal/schema", "expect.schema is checked before the run"},
+		{"swarm/internal/growth", "the agents of a swarm that does a task, whose cost is forecast"},
 		{"swarm/internal/yamlfile", "compose files are YAML"},
 		{"swarm/internal/providerkind", "the keys and capabilities of provider kinds"},
 		{"swarm/internal/excerpt", shortened},

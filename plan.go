@@ -220,7 +220,7 @@ type Swarm struct {
 	Messages   int           `json:"messages"`          // that one agent may send
 	Subtasks   []Subtask     `json:"subtasks"`          // the parts of the query that this plan adds
 	Approve    bool          `json:"approve,omitempty"` // a person decides whether the agents work on the subtasks
-	Most       Usage         `json:"most,omitzero"`     // the most that the run can use, as far as its prices are known
+	Costs      *SwarmCosts   `json:"costs,omitempty"`   // what its turns use at most
 	Worker     Agent         `json:"worker,omitzero"`   // what an agent is like whose subtask names no role
 	Roles      []Agent       `json:"roles,omitempty"`   // what agents are like whose subtask names one of these
 	Replan     bool          `json:"replan,omitempty"`  // the supervisor plans anew when a worker fails, or somebody writes to it
@@ -228,6 +228,31 @@ type Swarm struct {
 	Entries    []Subtask     `json:"entries,omitempty"` // entries of the task list that this plan adds, or that its agents claim
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
+}
+
+// SwarmCosts are what the turns of a swarm use, as far as prices are known.
+type SwarmCosts struct {
+	Division  CallCost `json:"division,omitzero"` // none if a person has divided the query
+	Iteration CallCost `json:"iteration"`
+	Usual     CallCost `json:"usual"` // an iteration whose prompt shows as many results as it can, and nothing of others
+	Replan    CallCost `json:"replan"`
+	Answer    CallCost `json:"answer"`
+}
+
+// A CallCost is the most that one turn uses.
+type CallCost struct {
+	Use       Usage   `json:"use"`
+	AnswerUSD float64 `json:"answer_usd,omitempty"` // the part of its dollars that is for the answer
+	Open      bool    `json:"open,omitempty"`       // a program does it, which may use any number of tokens
+}
+
+// MessagesPerAgent is how many messages an agent can send in so many iterations. A model takes one
+// action in each. A program may take any number.
+func (c *SwarmCosts) MessagesPerAgent(iterations int64) int64 {
+	if c.Iteration.Open {
+		return math.MaxInt64
+	}
+	return iterations
 }
 
 // AllAgents returns the agents of a plan, and what those are like that a swarm adds to it.

@@ -53,11 +53,14 @@ func (a *app) printForecast(f *compose.Forecast) error {
 		if s.Model != "" {
 			on += " " + s.Model
 		}
-		runs := fmt.Sprint(s.Iterations)
+		runs, by := fmt.Sprint(s.Iterations), "@"+s.Agent
+		if s.Agents > 0 {
+			by = "a swarm of " + by + ", at most " + term.Plural(s.Agents, "agent") + " and " + term.Plural(s.Turns, "turn")
+		}
 		if s.Retries > 0 {
 			runs += fmt.Sprintf(" (+%d)", s.Iterations*s.Retries)
 		}
-		table.Row(fmt.Sprint(s.Stage), s.Task, "@"+s.Agent, on, strings.Join(s.After, ", "), runs, term.Bytes(s.MaxPrompt))
+		table.Row(fmt.Sprint(s.Stage), s.Task, by, on, strings.Join(s.After, ", "), runs, term.Bytes(s.MaxPrompt))
 	}
 	if err := a.table(table); err != nil {
 		return err
@@ -67,11 +70,14 @@ func (a *app) printForecast(f *compose.Forecast) error {
 		fmt.Fprintf(a.stdout, ", of which the budget allows %d", c)
 	}
 	fmt.Fprintf(a.stdout, ", ~%s tokens of prompts", term.Count(f.MaxInput))
+	if f.MaxOutput > 0 {
+		fmt.Fprintf(a.stdout, " and %s of answers in swarms", term.Count(f.MaxOutput))
+	}
 	if f.Budget.Tokens > 0 {
 		fmt.Fprintf(a.stdout, " (budget: %s in and out)", term.Count(f.Budget.Tokens))
 	}
 	if f.MaxUSD > 0 {
-		fmt.Fprintf(a.stdout, ", %s for them without the answers", term.USD(f.MaxUSD))
+		fmt.Fprintf(a.stdout, ", %s for them without the %s", term.USD(f.MaxUSD), map[bool]string{true: "other answers", false: "answers"}[f.MaxOutput > 0])
 	}
 	if f.Budget.USD > 0 {
 		fmt.Fprintf(a.stdout, " (budget: %s)", term.USD(f.Budget.USD))

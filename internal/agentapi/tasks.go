@@ -35,9 +35,6 @@ const taskClaimSchema = `{
   "properties": {"id": {"type": "string", "description": "The entry, as the task list names it."}}
 }`
 
-// maxTasks is how many entries the task list of a swarm may have, beside the workers' own subtasks.
-const maxTasks = 50
-
 // A taskResult answers task_add and task_claim.
 type taskResult struct {
 	ID string `json:"id"`
@@ -94,8 +91,8 @@ func (s *Service) newTask(entry swarm.Subtask) (e *swarm.Event, id string, err e
 			return nil, "", swarm.Errorf(swarm.BadInput, "there is no entry %s in the task list", swarm.Quote(need)).WithHint("%s", swarm.DidYouMean(need, ids))
 		}
 	}
-	if n >= maxTasks {
-		return nil, "", swarm.Errorf(swarm.Denied, "the task list is full: it has %d entries, and may have %d", n, maxTasks).WithHint("do it yourself, or claim an open entry")
+	if n >= plan.MaxTasks {
+		return nil, "", swarm.Errorf(swarm.Denied, "the task list is full: it has %d entries, and may have %d", n, plan.MaxTasks).WithHint("do it yourself, or claim an open entry")
 	}
 	for next := len(ids) + 1; entry.ID == "" || slices.Contains(ids, entry.ID); next++ {
 		entry.ID = "t" + strconv.Itoa(next)

@@ -3,9 +3,11 @@ package compose
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/growth"
 	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/providerkind"
@@ -28,7 +30,7 @@ type Forecast struct {
 	Budget      swarm.Budget   `json:"budget,omitzero"`
 	MaxTurns    int            `json:"max_turns"`                   // with all iterations and retries
 	MaxInput    int64          `json:"max_input_tokens"`            // of all prompts at their largest; an estimate
-	MaxOutput   int64          `json:"max_output_tokens,omitempty"` // of a swarm: of all answers
+	MaxOutput   int64          `json:"max_output_tokens,omitempty"` // of the answers in swarms; how long others are nobody knows
 	MaxUSD      float64        `json:"max_usd,omitempty"`           // for those, at the providers' or the list prices; without the answers, if their length is not known
 	Reported    []string       `json:"reported,omitempty"`          // providers that report the cost of a turn when it ends
 	Unpriced    []string       `json:"unpriced,omitempty"`          // providers, or models of theirs, whose turns count as $0
@@ -43,6 +45,7 @@ type ForecastStep struct {
 	Model      string        `json:"model,omitempty"`
 	After      []string      `json:"after,omitempty"`
 	Agents     int           `json:"agents,omitempty"` // of a swarm: how many do it at most
+	Turns      int64         `json:"turns,omitempty"`  // of a swarm: how many they have at most
 	Iterations int           `json:"iterations"`
 	Retries    int           `json:"retries,omitempty"`
 	Timeout    time.Duration `json:"timeout_ns,omitempty"`
@@ -101,7 +104,11 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 				}
 			}
 			turns := step.Iterations * (1 + t.Retries)
-			f.add(specs[ag.Provider], model, step, turns, 0)
+			if t.Swarm != nil {
+				f.addSwarm(p, t, &ag, step, turns)
+			} else {
+				f.add(specs[ag.Provider], model, step, turns)
+			}
 			s.Ended(i, swarm.Completed)
 		}
 		if len(running) == 0 {
@@ -111,12 +118,26 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 	return f, nil
 }
 
-// add adds a step that has so many turns. An answer has at most so many tokens; 0 = nobody knows.
-func (f *Forecast) add(spec *swarm.ProviderSpec, model string, step ForecastStep, turns int, answer int64) {
-	need := providerkind.Bound(spec, model, step.MaxPrompt, answer)
+// addSwarm adds a step that a swarm does so many times.
+func (f *Forecast) addSwarm(p *swarm.Plan, t *swarm.Task, ag *swarm.Agent, step ForecastStep, times int) {
+	own, rules := *p, t.Swarm.Swarm
+	rules.Worker = *ag
+	growth.PlanSwarm(&own, &rules, t.Swarm.MaxAgents)
+	rules.Costs = swarmCosts(&own, strings.Repeat("x", int(min(step.MaxPrompt, 4*prompt.MaxIteration))))
+	most := plan.BoundSwarm(&rules, own.Team, swarm.Budget{}, 1).Most
+	step.Agents, step.Turns = t.Swarm.MaxAgents, most.Calls
+	f.MaxTurns += times * int(most.Calls)
+	f.MaxInput += int64(times) * most.InputTokens
+	f.MaxOutput += int64(times) * most.OutputTokens
+	f.MaxUSD += float64(times) * most.USD
+	f.Steps = append(f.Steps, step)
+}
+
+// add adds a step that has so many turns. How long its answers are nobody knows.
+func (f *Forecast) add(spec *swarm.ProviderSpec, model string, step ForecastStep, turns int) {
+	need := providerkind.Bound(spec, model, step.MaxPrompt, 0)
 	f.MaxTurns += turns
 	f.MaxInput += int64(turns) * need.InputTokens
-	f.MaxOutput += int64(turns) * need.OutputTokens
 	if f.isPriced(spec, model) {
 		f.MaxUSD += float64(turns) * need.USD
 	}

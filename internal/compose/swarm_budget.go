@@ -1,8 +1,8 @@
 package compose
 
 import (
-	"cmp"
 	"fmt"
+	"strings"
 
 	"swarm"
 	"swarm/internal/plan"
@@ -10,73 +10,73 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// HoldAnswer makes the forecast of a swarm, and holds back its answer in the budget. A budget that
-// cannot pay for the smallest swarm is an error, before anything starts.
-func (b *Bundle) HoldAnswer(query string) (*Forecast, error) {
+// HoldAnswer finds out what the turns of a swarm cost, and holds back its answer in the budget. A
+// budget that cannot pay for the smallest swarm is an error, before anything starts.
+func (b *Bundle) HoldAnswer(query string) error {
 	p := &b.Plan
-	f := &Forecast{Pipeline: p.Name, MaxParallel: p.MaxParallel, Budget: p.Budget, Steps: []ForecastStep{}}
-	workers := append([]swarm.Agent{p.Swarm.Worker}, p.Swarm.Roles...)
-	var first swarm.Usage // the smallest swarm: a division, an iteration and an answer
-	if len(p.Swarm.Subtasks) == 0 {
-		roles := make([]string, len(p.Swarm.Roles))
-		for i, r := range p.Swarm.Roles {
-			roles[i] = r.Name
-		}
-		made := prompt.BuildDivision(&prompt.Division{Query: query, Most: p.Team.MaxAgents, AtOnce: p.Swarm.Workers, Roles: roles})
-		first = first.Plus(f.addSwarm(p, 1, "divide", plan.WantSubtasks, p.Agents[:1], 1, 1, int64(len(made.Text))))
-	}
-	f.addSwarm(p, 2, "work", plan.WantAction, workers, p.Team.MaxAgents, p.Swarm.Iterations, prompt.MaxIteration)
-	held := f.addSwarm(p, 3, "answer", plan.WantAnswer, p.Agents[:1], 1, 1, prompt.MaxSynthesis(query, p.Team.MaxAgents))
-	p.Swarm.Most = f.most()
+	p.Swarm.Costs = swarmCosts(p, query)
 	if !p.Budget.LimitsUse() {
-		return f, nil
+		return nil
 	}
+	held := p.Swarm.Costs.Answer.Use
 	made := prompt.BuildIteration(&prompt.Iteration{Task: query, Number: 1, Of: p.Swarm.Iterations})
-	least := first.Plus(held).Plus((&Forecast{}).addSwarm(p, 2, "work", plan.WantAction, workers[:1], 1, 1, int64(len(made.Text))))
+	first := costOf(p, plan.WantAction, []swarm.Agent{p.Swarm.Worker}, int64(len(made.Text)))
+	least := p.Swarm.Costs.Division.Use.Plus(held).Plus(first.Use)
 	if err := checkLeast(p.Budget, least); err != nil {
-		return nil, err
+		return err
 	}
 	p.Budget.Held = held
-	f.Budget = p.Budget
-	return f, nil
+	return nil
 }
 
-// most is the most that a swarm can use within its budget.
-func (f *Forecast) most() swarm.Usage {
-	u := swarm.Usage{Calls: int64(f.MaxTurns), InputTokens: f.MaxInput, OutputTokens: f.MaxOutput, USD: f.MaxUSD}
-	if b := f.Budget; b.Calls > 0 {
-		u.Calls = min(u.Calls, b.Calls)
+// swarmCosts returns what the turns of a swarm cost.
+func swarmCosts(p *swarm.Plan, query string) *swarm.SwarmCosts {
+	workers, supervisor := append([]swarm.Agent{p.Swarm.Worker}, p.Swarm.Roles...), p.Agents[:1]
+	roles := make([]string, len(p.Swarm.Roles))
+	for i, r := range p.Swarm.Roles {
+		roles[i] = r.Name
 	}
-	if b := f.Budget; b.Tokens > 0 && u.Tokens() > b.Tokens {
-		u.OutputTokens = min(u.OutputTokens, b.Tokens)
-		u.InputTokens = b.Tokens - u.OutputTokens
+	c := &swarm.SwarmCosts{
+		Iteration: costOf(p, plan.WantAction, workers, prompt.MaxIteration),
+		Usual:     costOf(p, plan.WantAction, workers, usualPrompt(query, p.Swarm.Iterations)),
+		Replan:    costOf(p, plan.WantReplan, supervisor, prompt.MaxReplan(query, roles, p.Team.MaxAgents+plan.MaxTasks)),
+		Answer:    costOf(p, plan.WantAnswer, supervisor, prompt.MaxSynthesis(query, p.Team.MaxAgents)),
 	}
-	if b := f.Budget; b.USD > 0 {
-		u.USD = min(u.USD, b.USD)
+	if len(p.Swarm.Subtasks) == 0 {
+		made := prompt.BuildDivision(&prompt.Division{Query: query, Most: p.Team.MaxAgents, AtOnce: p.Swarm.Workers, Roles: roles})
+		c.Division = costOf(p, plan.WantSubtasks, supervisor, int64(len(made.Text)))
 	}
-	return u
+	return c
 }
 
-// addSwarm adds a step of a swarm, and returns what one turn of it needs at most. Of several agents
-// that may do it, the dearest counts.
-func (f *Forecast) addSwarm(p *swarm.Plan, stage int, task string, want plan.Want, of []swarm.Agent, agents, iterations int, bytes int64) swarm.Usage {
-	spec, model, need := &swarm.ProviderSpec{}, "", swarm.Usage{USD: -1}
-	step := ForecastStep{Stage: stage, Task: task, Agents: agents, Iterations: iterations, MaxPrompt: bytes}
+// usualPrompt is the size of a prompt in the middle of an agent's work: half of its iterations are
+// behind it, each with as long a result as a prompt shows.
+func usualPrompt(query string, iterations int) int64 {
+	it := &prompt.Iteration{Task: query, Number: 1, Of: iterations}
+	for range min(iterations/2, 1000) {
+		it.History = append(it.History, prompt.Step{Action: string(swarm.ActToolCall), Result: strings.Repeat("x", prompt.RecentChars)})
+	}
+	return int64(len(prompt.BuildIteration(it).Text))
+}
+
+// costOf returns what one turn costs at most whose prompt has so many bytes. Of several agents that
+// may have it, the dearest counts.
+func costOf(p *swarm.Plan, want plan.Want, of []swarm.Agent, bytes int64) (c swarm.CallCost) {
 	for _, ag := range of {
 		for i := range p.Providers {
 			s := &p.Providers[i]
 			if s.Name != ag.Provider {
 				continue
 			}
-			on := s.ModelFor(&swarm.Task{}, &ag)
-			if n := providerkind.Bound(s, on, bytes, want.MaxTokens()); n.USD > need.USD {
-				spec, model, need = s, on, n
-				step.Agent, step.Provider, step.Model = ag.Name, s.Name, cmp.Or(on, ag.Tier)
-			}
+			model := s.ModelFor(&swarm.Task{}, &ag)
+			use := providerkind.Bound(s, model, bytes, want.MaxTokens())
+			c.AnswerUSD = max(c.AnswerUSD, providerkind.Bound(s, model, 0, want.MaxTokens()).USD)
+			c.Use.InputTokens, c.Use.OutputTokens = max(c.Use.InputTokens, use.InputTokens), max(c.Use.OutputTokens, use.OutputTokens)
+			c.Use.Calls, c.Use.USD = 1, max(c.Use.USD, use.USD)
+			c.Open = c.Open || providerkind.Of(s.Kind).Tools != providerkind.InProcess
 		}
 	}
-	f.add(spec, model, step, agents*iterations, want.MaxTokens())
-	return need
+	return c
 }
 
 // checkLeast returns an error if a budget is smaller than what the smallest swarm may need.

@@ -14,7 +14,6 @@ import (
 // A Begin is a run that is about to begin.
 type Begin struct {
 	Bundle      *compose.Bundle
-	Forecast    *compose.Forecast // of a swarm: the most that it can cost
 	File, Dir   string
 	Set         []string // what the command line changes in the file
 	Provider    string   // the provider that the command line prefers

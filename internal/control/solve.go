@@ -63,7 +63,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 			return nil, err
 		}
 	}
-	if begin.Forecast, err = b.HoldAnswer(string(query)); err != nil {
+	if err := b.HoldAnswer(string(query)); err != nil {
 		return nil, err
 	}
 	return begin, nil

@@ -65,7 +65,7 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 // worker gets the whole of it. If it cannot plan anew, the swarm goes on as it is. If it cannot make one
 // answer, the results are listed as they are, so that no work is lost. Otherwise the run fails with it.
 func (t *team) supervised(m *plan.Member, r Result) error {
-	v, after, err := t.judge(r, m.Tries, t.retries())
+	v, after, err := t.judge(r, m.Tries, plan.Retries(&t.Rules))
 	switch {
 	case err != nil:
 	case t.purpose == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):

@@ -18,9 +18,6 @@ type team struct {
 	purpose   plan.Want                // of a swarm: what the supervisor's last turn is for
 }
 
-// defaultRetries is how often a turn of a team is retried before its agent is given up.
-const defaultRetries = 2
-
 // Team drives agents that send each other work, until no work is left or the run is closed.
 func Team(fx Fx, c Call) (Result, error) { return newTeam(fx).run(c) }
 
@@ -140,7 +137,7 @@ func (t *team) turnEnded(agent string, r Result) error {
 	if t.Swarm != nil {
 		return t.iterationEnded(m, r)
 	}
-	v, after, err := t.judge(r, m.Tries, t.retries())
+	v, after, err := t.judge(r, m.Tries, plan.Retries(&t.Rules))
 	switch {
 	case err != nil:
 	case v == didWell:
@@ -154,14 +151,6 @@ func (t *team) turnEnded(agent string, r Result) error {
 		return err
 	}
 	return t.weighShared(m.Name, r)
-}
-
-// retries is how often a turn is retried.
-func (t *team) retries() int {
-	if t.Rules.Retries != nil {
-		return *t.Rules.Retries
-	}
-	return defaultRetries
 }
 
 // write makes a call that writes to an agent. The team must see that envelope before it counts as

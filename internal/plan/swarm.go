@@ -48,6 +48,7 @@ const (
 // A SwarmState is what a team knows beside its members if it is a swarm.
 type SwarmState struct {
 	Rules    swarm.Swarm  `json:"rules"`
+	Budget   swarm.Budget `json:"budget,omitzero"`
 	Divided  bool         `json:"divided,omitempty"`  // the query has subtasks
 	Draining bool         `json:"draining,omitempty"` // the budget is spent: workers end, and the answer is made of what is there
 	Closed   bool         `json:"closed,omitempty"`   // a person ends the work, and the answer is made of what is there
@@ -87,7 +88,7 @@ func (t *Team) addSubtasks(p *swarm.Plan) {
 		return
 	}
 	if t.Swarm == nil {
-		t.Swarm = &SwarmState{Rules: *p.Swarm}
+		t.Swarm = &SwarmState{Rules: *p.Swarm, Budget: p.Budget}
 		t.Swarm.Rules.Subtasks = nil
 	}
 	if p.Swarm.By == t.Swarm.By {
@@ -257,13 +258,8 @@ func (t *Team) question() []TeamStep {
 
 // PlanQuestion asks a person whether the workers may begin, and says what they use at most.
 func (t *Team) PlanQuestion() swarm.Approval {
-	workers := 0
-	for i := range t.Members {
-		if t.Members[i].Effort != nil {
-			workers++
-		}
-	}
-	what, most := fmt.Sprintf("have %d agents work on the plan", workers), t.Swarm.Rules.Most
+	most := t.Bound().Most
+	what := fmt.Sprintf("have %d agents work on the plan", t.workers())
 	switch {
 	case most.USD > 0:
 		what += fmt.Sprintf(", for at most $%.2f and %d tokens", most.USD, most.Tokens())
@@ -279,6 +275,16 @@ func (t *Team) decidePlan(ok bool) {
 		t.close(ClosedByCancel)
 	}
 	t.summon()
+}
+
+// workers is how many agents have or had a subtask.
+func (t *Team) workers() (n int) {
+	for i := range t.Members {
+		if t.Members[i].Effort != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // works says whether an agent has not ended.

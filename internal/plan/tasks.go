@@ -6,6 +6,9 @@ import (
 	"swarm"
 )
 
+// MaxTasks is how many entries the task list of a swarm may have, beside the workers' own subtasks.
+const MaxTasks = 50
+
 // A Task is an entry of a swarm's task list that an agent has added. The subtasks of the workers are
 // on the list too; their state is that of their workers.
 type Task struct {
@@ -65,16 +68,11 @@ func (t *Team) Blocks(e *Task) (ids []string) {
 
 // assignable returns the first open entry that waits for nothing, if a worker may be added for it.
 func (t *Team) assignable() *Task {
-	s, workers := t.Swarm, 0
+	s := t.Swarm
 	if len(s.Tasks) == 0 { // as in most swarms
 		return nil
 	}
-	for i := range t.Members {
-		if t.Members[i].Effort != nil {
-			workers++
-		}
-	}
-	if s.Draining || !s.Divided || t.unapproved() || t.Rules.MaxAgents > 0 && workers >= t.Rules.MaxAgents {
+	if s.Draining || !s.Divided || t.unapproved() || t.Rules.MaxAgents > 0 && t.workers() >= t.Rules.MaxAgents {
 		return nil
 	}
 	for i := range s.Tasks {

@@ -87,6 +87,9 @@ const (
 	leastResult = 2 << 10  // of one agent's, however many there are
 	maxMail     = 8 << 10  // of its inbox: the newest messages
 	maxFailures = 4 << 10  // of the reasons why earlier attempts failed
+
+	leastTask     = 1 << 10  // of an entry of the task list when the supervisor plans anew, however many there are
+	maxReplanMail = 68 << 10 // of its inbox then; an agent reads at most 64 KB at a time
 )
 
 // The origins of the bytes of an iteration's prompt, beside those of other prompts.
@@ -192,7 +195,7 @@ func BuildIteration(it *Iteration) Prompt {
 func (it *Iteration) write(b *pageBuilder, first int) {
 	b.add(FromTask, "", "", "## Task\n"+sectionData(it.Task)+"\n\n")
 	b.add(FromTeam, "", "", it.team())
-	writeTasks(b, it.Tasks)
+	writeTasks(b, it.Tasks, maxChars)
 	if len(it.Findings) > 0 {
 		b.add(FromFinding, "", "", findingsHeading+"\n")
 		for _, f := range it.Findings {
@@ -359,13 +362,13 @@ func BuildReplan(r *Replan) Prompt {
 	b.add(FromSystem, "", "", replanText)
 	b.add(FromSeparator, "", "", "\n")
 	b.add(FromTask, "", "", "## Query\n"+data(r.Query)+"\n\n")
-	writeTasks(&b, r.Tasks)
+	writeTasks(&b, r.Tasks, max(leastTask, maxResults/max(1, len(r.Tasks))))
 	limits := fmt.Sprintf("## Limits\n- Subtasks that may be added: %d.\n", r.Room)
 	if len(r.Roles) > 0 {
 		limits += "- A subtask may name one of these roles: " + strings.Join(r.Roles, ", ") + ".\n"
 	}
 	b.add(FromTeam, "", "", limits+"\n")
-	writeInbox(&b, r.Inbox)
+	writeInbox(&b, newest(r.Inbox, maxReplanMail))
 	writeFailures(&b, r.Failures)
 	b.add(FromBudget, "", "", "Decide what else is to be done. Return ONLY valid JSON.\n")
 	return Prompt{b.text.String(), b.spans}
@@ -380,8 +383,15 @@ Return one JSON object. Both lists may be empty:
 {"subtasks": [{"id": "t9", "description": "TEXT", "role": "NAME, or leave it out", "depends_on": ["t1"]}], "messages": [{"to": "NAME", "message": "TEXT"}]}
 `
 
-// writeTasks writes the task list.
-func writeTasks(b *pageBuilder, tasks []Task) {
+// MaxReplan is the most bytes that the prompt for planning anew can have, with so many entries in the
+// task list.
+func MaxReplan(query string, roles []string, entries int) int64 {
+	base := BuildReplan(&Replan{Query: query, Room: entries, Roles: roles})
+	return int64(len(base.Text)+max(maxResults, entries*leastTask)) + maxReplanMail + maxFailures
+}
+
+// writeTasks writes the task list, with at most so many bytes of each entry.
+func writeTasks(b *pageBuilder, tasks []Task, most int) {
 	if len(tasks) == 0 {
 		return
 	}
@@ -391,7 +401,7 @@ func writeTasks(b *pageBuilder, tasks []Task) {
 		if t.Text != "" {
 			line += ": " + HeadChars(t.Text, olderChars)
 		}
-		b.add(FromTeam, "", t.Turn, item(line))
+		b.add(FromTeam, "", t.Turn, cutItem(item(line), most))
 	}
 	b.add(FromSeparator, "", "", "\n")
 }
@@ -467,12 +477,17 @@ func writeResults(b *pageBuilder, results []Result, most int) {
 		if over := len(text) - most; over > 0 { // the evidence stays if it can
 			text = item(head + ": " + excerpt.Head(r.Text, max(0, len(r.Text)-over-len("…"))) + r.evidence())
 		}
-		if len(text) > most {
-			text = text[:excerpt.CutAt(text, most-len("…\n"))] + "…\n"
-		}
-		b.add(FromHistory, "", r.Turn, text)
+		b.add(FromHistory, "", r.Turn, cutItem(text, most))
 	}
 	b.add(FromSeparator, "", "", "\n")
+}
+
+// cutItem cuts an item of a list to so many bytes.
+func cutItem(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:excerpt.CutAt(text, most-len("…\n"))] + "…\n"
 }
 
 // MaxIteration is the most bytes that the prompt of an iteration has, of text with one byte for a

@@ -161,8 +161,9 @@ func countOurs(text string) (n int) {
 	return n
 }
 
-// What is held back of a budget for the answer is enough for any results.
-func TestThePromptForTheAnswerIsBounded(t *testing.T) {
+// What is held back of a budget for the answer is enough for any results, and what is counted for a
+// new plan is enough for any task list.
+func TestPromptsOfTheSupervisorAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
@@ -174,6 +175,13 @@ func TestThePromptForTheAnswerIsBounded(t *testing.T) {
 		}
 		for n := range 2 {
 			s.Failures = append(s.Failures, Failure{Attempt: n + 1, Reason: long})
+		}
+		r := Replan{Query: s.Query, Room: agents, Roles: []string{"reader"}, Inbox: s.Inbox, Failures: s.Failures}
+		for range agents {
+			r.Tasks = append(r.Tasks, Task{ID: "t1", Task: long, State: long, Text: long})
+		}
+		if n, most := len(BuildReplan(&r).Text), MaxReplan(r.Query, r.Roles, agents); int64(n) > most {
+			t.Errorf("the prompt for a new plan has %d bytes; the bound is %d", n, most)
 		}
 		made := BuildSynthesis(&s)
 		if most := MaxSynthesis(s.Query, len(s.Results)); int64(len(made.Text)) > most {

@@ -113,8 +113,7 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		}
 	}
 	b := &compose.Bundle{Plan: p}
-	_, err = b.HoldAnswer(string(query))
-	return &b.Plan, bodies, err
+	return &b.Plan, bodies, b.HoldAnswer(string(query))
 }
 
 // drive drives the swarm to its end. Pauses of the run that it belongs to are passed on.

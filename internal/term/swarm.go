@@ -31,13 +31,26 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	if n > 1 {
 		line += " each"
 	}
-	if tokens := limits.Most.Tokens(); tokens > 0 {
-		line += "; in all at most " + Count(tokens) + " tokens"
+	if limits.Most.Calls == 0 {
+		return line // of an older version
 	}
-	if limits.Most.USD > 0 {
-		line += ", " + USD(limits.Most.USD)
+	line += "; about " + bounded(limits.Planned) + ", at most " + bounded(limits.Most)
+	if limits.Joining > 0 {
+		line += " with " + Plural(limits.Joining, "more agent")
 	}
 	return line
+}
+
+// bounded describes what a swarm may use.
+func bounded(u swarm.Usage) string {
+	parts := []string{Plural(u.Calls, "call")}
+	if u.Tokens() > 0 {
+		parts = append(parts, Count(u.Tokens())+" tokens")
+	}
+	if u.USD > 0 {
+		parts = append(parts, USD(u.USD))
+	}
+	return strings.Join(parts, " · ")
 }
 
 // CoordinationShare says which part of a swarm's tokens went into coordination, or "".

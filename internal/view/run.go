@@ -98,8 +98,7 @@ type SwarmLimits struct {
 	Workers    int `json:"workers"`    // agents that work at once
 	Iterations int `json:"iterations"` // of one agent
 	MaxAgents  int `json:"max_agents"` // with those that join later
-	// Most is the most that the run can use, as far as its prices are known.
-	Most swarm.Usage `json:"most,omitzero"`
+	plan.Bound     // what the run may use, as far as its prices are known
 	// Coordination is how many tokens went into coordination: the supervisor's turns, and the
 	// iterations in which agents write, publish or ask for help. The others are work.
 	Coordination int64 `json:"coordination_tokens"`

@@ -64,11 +64,14 @@ func (r *Run) addSubtasks(p *swarm.Plan) {
 		return
 	}
 	if r.Swarm == nil {
-		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations, Most: p.Swarm.Most}
+		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations}
 		if p.Team != nil {
 			r.Swarm.MaxAgents = p.Team.MaxAgents
 		}
 	}
+	limits := *r.Swarm // a picture that was taken has the former bound
+	limits.Bound = r.team.Bound()
+	r.Swarm = &limits
 	for _, s := range p.Swarm.Subtasks {
 		if i, ok := r.find(s.Agent); ok {
 			r.tasks[i].Subtask = &s
