@@ -641,7 +641,8 @@ type CallEnd struct {
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
 	Report    string    `json:"report,omitempty"`   // the agent's report with it
 	// File is the file of a swarm's workspace that has the whole result of an action, or the report
-	// of an agent that is done. FileText is that report, if the agent has written it.
+	// of an agent that is done. FileText is that report, if the agent has written it. Of an iteration
+	// before, it is the report that was written there and then: a file of that name may be another's.
 	File     string `json:"file,omitempty"`
 	FileText Hash   `json:"file_text,omitempty"`
 	// Wrote is the newest envelope by which the runtime itself gave an agent a turn during this

@@ -69,7 +69,11 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	if end.Status == swarm.CallOK && w.action != nil {
 		end.Action = w.action
 		end.Action.Words = r.clean(end.Action.Words)
-		b.Bodies = append(b.Bodies, r.remember(w, &end, output)...)
+		bodies, err := r.remember(w, &end, output)
+		if err != nil {
+			return flow.Result{}, err
+		}
+		b.Bodies = append(b.Bodies, bodies...)
 	}
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs

@@ -316,6 +316,7 @@ type logFold struct {
 
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
 	reports map[string]doneReport      // by agent of a swarm that is done
+	written map[string]swarm.Hash      // by agent of a swarm: its report, as it has written it
 
 	account account
 }

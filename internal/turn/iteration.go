@@ -39,6 +39,9 @@ func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
 	if end.Action == nil && end.Kind != swarm.Unexpected {
 		return
 	}
+	if end.FileText != "" {
+		put(&l.written, e.Agent, end.FileText)
+	}
 	_, number, _ := plan.SplitTurn(e.Turn)
 	s := iterationStep{turn: e.Turn, number: number, action: "no action", result: end.Reason}
 	if a := end.Action; a != nil {
@@ -78,6 +81,9 @@ func (l *logFold) addResult(e *swarm.Event) error {
 	end, err := swarm.Body[swarm.CallEnd](e)
 	if err != nil {
 		return err
+	}
+	if end.FileText != "" {
+		put(&l.written, e.Agent, end.FileText)
 	}
 	all := l.steps[e.Agent]
 	if len(all) == 0 {
@@ -265,7 +271,7 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 			return nil, err
 		}
 		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Steps: steps}
-		if res.Text, err = r.reportText(r.fold.reports[a.Name]); err != nil {
+		if res.Text, err = r.doneText(r.fold.reports[a.Name]); err != nil {
 			return nil, err
 		}
 		if res.Text == "" {
@@ -317,8 +323,8 @@ func (r *Runner) resultsText(why string) (string, error) {
 	return prompt.ListResults(why, all), nil
 }
 
-// reportText returns what an agent said when it was done, with what it has written to its report.
-func (r *Runner) reportText(report doneReport) (string, error) {
+// doneText returns what an agent said when it was done, with what it has written to its report.
+func (r *Runner) doneText(report doneReport) (string, error) {
 	said := prompt.HeadChars(report.said, prompt.RecentChars)
 	if report.file != "" {
 		said += "\n(report: " + report.file + ")"

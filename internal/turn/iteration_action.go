@@ -107,8 +107,12 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 		return flow.Result{}, err
 	}
 	if r.reachesOut(w, asked) {
-		if err := r.beginAction(ctx, c); err != nil {
+		start, err := r.beginAction(ctx, c)
+		if err != nil {
 			return flow.Result{}, err
+		}
+		if start == 1 { // what a start that a crash cut has written is the agent's
+			w.before = r.reportText(w)
 		}
 	}
 	if c.Timeout > 0 {
@@ -122,7 +126,11 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	if stop := stopCause(ctx, err); stop != nil && swarm.KindOf(stop) != swarm.TimedOut {
 		return flow.Result{}, stop
 	}
-	return r.endAction(ctx, loop, c, asked.Tool, text, err)
+	var report []byte
+	if r.reachesOut(w, asked) {
+		report = r.changedReport(w)
+	}
+	return r.endAction(ctx, loop, c, asked.Tool, text, report, err)
 }
 
 // reachesOut says whether an action has an effect that the log does not have. Findings, messages and
@@ -133,23 +141,23 @@ func (r *Runner) reachesOut(w *work, a action.Action) bool {
 
 // beginAction appends the start of an action and waits until it is on disk, together with the end of
 // its turn. If a start is there already, a crash has cut the action.
-func (r *Runner) beginAction(ctx context.Context, c flow.Call) error {
-	id, earlier := swarm.TurnID(c.ID), 0
+func (r *Runner) beginAction(ctx context.Context, c flow.Call) (start int, err error) {
+	id := swarm.TurnID(c.ID)
 	if c.Again { // otherwise no other owner can have started it
-		var err error
-		if earlier, err = r.lastStart(id); err != nil {
-			return err
+		if start, err = r.lastStart(id); err != nil {
+			return 0, err
 		}
 	}
-	e := swarm.NewEvent(swarm.ActionStarted, swarm.ActionStart{Start: earlier + 1})
-	e.Key, e.Task, e.Agent, e.Turn = swarm.StartKey(id, earlier+1), c.Agent, c.Agent, swarm.TurnID(c.Ref)
-	_, err := r.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{e}})
-	return err
+	start++
+	e := swarm.NewEvent(swarm.ActionStarted, swarm.ActionStart{Start: start})
+	e.Key, e.Task, e.Agent, e.Turn = swarm.StartKey(id, start), c.Agent, c.Agent, swarm.TurnID(c.Ref)
+	_, err = r.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{e}})
+	return start, err
 }
 
-// endAction appends the end of an action. The agent's next turn takes it to disk before its provider
+// endAction appends the end of an action, with the report that it has written, or nil. The agent's next turn takes it to disk before its provider
 // is called.
-func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, failed error) (flow.Result, error) {
+func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, report []byte, failed error) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
 	b := swarm.Batch{Fence: c.Fence, Early: true}
 	if failed != nil {
@@ -159,6 +167,9 @@ func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, 
 		end.File = r.saveResult(c.Agent, c.Iteration, tool, out)
 		out = out[:min(len(out), swarm.MaxOutput)]
 		end.Output, end.Bytes, b.Bodies = swarm.HashOf(out), int64(len(text)), [][]byte{out}
+	}
+	if report != nil {
+		end.FileText, b.Bodies = swarm.HashOf(report), append(b.Bodies, report)
 	}
 	b.Events = []swarm.Event{{Kind: swarm.ActionEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Agent, Agent: c.Agent, Turn: swarm.TurnID(c.Ref), Data: swarm.Encode(end)}}
 	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
@@ -220,6 +231,9 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	}
 	if !r.reachesOut(w, a) {
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(a.Tool)).WithHint("work without tools, or ask a teammate")
+	}
+	if err := r.refuseReport(w, a); err != nil {
+		return "", err
 	}
 	box, err := r.Toolbox(w.agent, w.turn)
 	if err != nil {

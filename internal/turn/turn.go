@@ -88,6 +88,7 @@ type work struct {
 	repetition callRepetition       // repeated tool calls
 	action     *swarm.Action        // of a swarm's iteration: what the agent does
 	ownTools   bool                 // the agent has used a tool that is not ours
+	before     []byte               // of a swarm's iteration: the agent's report before it; nil = there was none
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -145,6 +146,9 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	}
 	if end != nil {
 		return *end, nil
+	}
+	if w.start == 1 && w.worksInTurn() { // what a start that a crash cut has written is the agent's
+		w.before = r.reportText(w)
 	}
 	ended := r.watchObeyed(w)
 	reply, verdicts, err := r.perform(ctx, w)

@@ -1,16 +1,22 @@
 package turn
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"swarm"
+	"swarm/internal/action"
+	"swarm/internal/agentapi"
+	"swarm/internal/plan"
 	"swarm/internal/toolrule"
 )
 
@@ -46,19 +52,25 @@ func (r *Runner) saveResult(agent string, iteration int, tool string, text []byt
 
 // remember saves what a worker's turn gave to the workspace, and returns the text of its report, if
 // it has written one.
-func (r *Runner) remember(w *work, end *swarm.CallEnd, output []byte) [][]byte {
+func (r *Runner) remember(w *work, end *swarm.CallEnd, output []byte) ([][]byte, error) {
+	var report []byte
+	if w.worksInTurn() {
+		report = r.changedReport(w)
+	}
 	switch {
-	case w.action == nil:
 	case w.action.Kind == swarm.ActDone:
-		report := r.saveReport(w)
-		if end.File = report.name; report.text != nil {
-			end.FileText = swarm.HashOf(report.text)
-			return [][]byte{report.text}
+		var err error
+		if end.File, report, err = r.saveReport(w, report); err != nil {
+			return nil, err
 		}
 	case w.action.Taken:
 		end.File = r.saveResult(w.c.Agent, w.c.Iteration, "turn", output)
 	}
-	return nil
+	if report == nil {
+		return nil, nil
+	}
+	end.FileText = swarm.HashOf(report)
+	return [][]byte{report}, nil
 }
 
 // fileName makes a tool's name a part of a file's name.
@@ -72,28 +84,90 @@ func fileName(tool string) string {
 	}, tool)
 }
 
-// ReportName is the name of an agent's report in the workspace.
-func ReportName(agent string) string { return agent + "-report.md" }
+// An agent's report is what its own turns and actions have written to its file. Any agent with a
+// command can write any file of the workspace, so the file is looked at before and after.
 
-// A savedReport is an agent's report in the workspace.
-type savedReport struct {
-	name string // of the file; "" = it has none
-	text []byte // what the agent has written there; nil = nothing
+// ReportName is the name of an agent's report in the workspace.
+func ReportName(agent string) string { return agent + reportSuffix }
+
+const reportSuffix = "-report.md"
+
+// worksInTurn says whether a turn is an iteration in which the agent itself writes files. A model
+// writes them in its actions.
+func (w *work) worksInTurn() bool { return w.c.Want == plan.WantAction && !w.asksPlainly() }
+
+// reportText returns the agent's report as it is in the workspace; nil = there is none.
+func (r *Runner) reportText(w *work) []byte {
+	if r.Workspace == "" {
+		return nil
+	}
+	text, err := r.readFile(ReportName(w.c.Agent))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return r.redact(text)
 }
 
-// saveReport returns the report of an agent that is done. If it has written none, the report is what
-// it says, and what it has published.
-func (r *Runner) saveReport(w *work) savedReport {
+// changedReport returns the agent's report, if it was written since w.before was read.
+func (r *Runner) changedReport(w *work) []byte {
+	text := r.reportText(w)
+	if bytes.Equal(text, w.before) {
+		return nil
+	}
+	return text
+}
+
+// ownReport returns the report that the agent's earlier turns and actions have written; nil = none.
+func (r *Runner) ownReport(agent string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return nil, err
+	}
+	if h := r.fold.written[agent]; h != "" {
+		return r.Log.Body(h)
+	}
+	return nil, nil
+}
+
+// refuseReport refuses to write a file that is the report of another agent of the swarm.
+func (r *Runner) refuseReport(w *work, a action.Action) error {
+	var args struct{ Path string }
+	if a.Tool != toolrule.FileWrite || json.Unmarshal(a.Params, &args) != nil { // the tool says what is wrong with them
+		return nil
+	}
+	of, ok := strings.CutSuffix(strings.ToLower(path.Base(path.Clean(args.Path))), reportSuffix)
+	if !ok || of == w.c.Agent {
+		return nil
+	}
+	state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
+	if err != nil || !slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.Name == of }) {
+		return err
+	}
+	return swarm.Errorf(swarm.Denied, "%s is the report of %s, and only %s writes it", swarm.Quote(args.Path), of, of).
+		WithHint("write to %s, or to a file of another name", ReportName(w.c.Agent))
+}
+
+// saveReport returns the file with the report of an agent that is done, and what the agent has
+// written there: now, or earlier. If another has changed the file since, it is restored. If the agent
+// has written none, the report is what it says, and what it has published.
+func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err error) {
 	if r.Workspace == "" {
-		return savedReport{}
+		return "", nil, nil
 	}
-	name := ReportName(w.c.Agent)
-	title := "# Report of " + w.c.Agent + ", from what it said and published\n"
-	text, err := r.readFile(name)
-	if err == nil && len(text) > 0 && !strings.HasPrefix(string(text), title) { // else a start that a crash cut has left it
-		return savedReport{name, r.redact(text)}
+	name = ReportName(w.c.Agent)
+	if text = now; text == nil {
+		if text, err = r.ownReport(w.c.Agent); err != nil {
+			return "", nil, err
+		}
 	}
-	b := []byte(title + "\n" + strings.TrimSpace(w.report) + "\n")
+	if text != nil {
+		if !bytes.Equal(text, r.reportText(w)) && r.writeFile(name, text) != nil {
+			name = ""
+		}
+		return name, text, nil
+	}
+	b := []byte("# Report of " + w.c.Agent + ", from what it said and published\n\n" + strings.TrimSpace(w.report) + "\n")
 	for after := int64(0); ; {
 		const page = 100
 		events, err := r.Log.Read(after, page, swarm.ToTopics)
@@ -109,9 +183,9 @@ func (r *Runner) saveReport(w *work) savedReport {
 		}
 	}
 	if r.writeFile(name, r.redact(b)) != nil {
-		return savedReport{}
+		return "", nil, nil
 	}
-	return savedReport{name: name}
+	return name, nil, nil
 }
 
 // readFile reads a regular file of the workspace, as far as an output is stored.

@@ -45,22 +45,30 @@ func TestWorkspaceFiles(t *testing.T) {
 	}
 	w := &work{done: true, report: "the end"}
 	w.c.Agent = "takao"
-	if got := r.saveReport(w); got.name != "takao-report.md" || got.text != nil {
-		t.Errorf("saved %q", got)
+	save := func(now []byte, want string) {
+		t.Helper()
+		if name, text, err := r.saveReport(w, now); name != "takao-report.md" || string(text) != want || err != nil {
+			t.Errorf("saved %q: %q, %v; want %q", name, text, err, want)
+		}
 	}
-	// What a start that a crash cut has left is written again. What the agent has written is not.
+	save(nil, "")
+	// What a start that a crash cut has left is written again. So is what another has written.
 	w.report = "another end"
-	if got := r.saveReport(w); got.name == "" || got.text != nil {
-		t.Errorf("saved %q", got)
-	}
+	save(nil, "")
 	if text, _ := os.ReadFile(pipe); !strings.Contains(string(text), "another end") {
 		t.Errorf("the report is %q", text)
 	}
-	if err := os.WriteFile(pipe, []byte("its own"), 0o600); err != nil {
+	if err := os.WriteFile(pipe, []byte("forged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.saveReport(w); string(got.text) != "its own" {
-		t.Errorf("the agent's report is %q", got.text)
+	save(nil, "")
+	// What the agent has written counts, and comes back if another has changed the file.
+	if err := os.WriteFile(pipe, []byte("forged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	save([]byte("its own"), "its own")
+	if text, _ := os.ReadFile(pipe); string(text) != "its own" {
+		t.Errorf("the report is %q", text)
 	}
 	// A folder that is a link out of the workspace is refused, and the result has no file.
 	if err := os.RemoveAll(filepath.Join(dir, "results")); err != nil {
