@@ -661,7 +661,7 @@ type Action struct {
 	Taken bool `json:"taken,omitempty"`
 	// Words describe it to people in one line. Nothing decides by them.
 	Words string `json:"words,omitempty"`
-	// Ours says that the tool is one of ours, by which agents coordinate. It counts as no work.
+	// Ours says that the tool is one of ours, by which agents only talk. It counts as no work.
 	Ours bool `json:"ours,omitempty"`
 	// Weighed are, of a replan, the agents whose end the supervisor knew of.
 	Weighed []string `json:"weighed,omitempty"`

@@ -163,6 +163,15 @@ func (a *app) showPlan(p view.Picture) error {
 	fmt.Fprintf(a.stdout, "plan: %s\n", line)
 	err := a.table(t)
 	fmt.Fprintln(a.stdout)
+	if err != nil || len(p.Swarm.TaskList) == 0 {
+		return err
+	}
+	list := term.NewTable("ADDED", "STATE", "BY", "AGENT", "AFTER", "DESCRIPTION").Cut(5)
+	for _, e := range p.Swarm.TaskList {
+		list.Row(e.ID, e.State, e.By, e.Agent, strings.Join(e.DependsOn, ", "), e.Description)
+	}
+	err = a.table(list)
+	fmt.Fprintln(a.stdout)
 	return err
 }
 

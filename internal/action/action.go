@@ -4,6 +4,7 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -48,15 +49,15 @@ func (a Action) String() string {
 func (a Action) Words() string {
 	switch a.Kind {
 	case swarm.ActToolCall:
-		return about("calls "+a.Tool, paramWords(a.Params))
+		return about("calls "+short(a.Tool), paramWords(a.Params))
 	case swarm.ActPublishData:
-		return about("publishes on "+a.Topic, swarm.TopicEntry{Data: a.Data}.Text())
+		return about("publishes on "+short(a.Topic), swarm.TopicEntry{Data: a.Data}.Text())
 	case swarm.ActSendMessage:
 		text, ok := a.Message()
 		if !ok {
 			text = string(a.Payload)
 		}
-		return about("writes to @"+a.To, text)
+		return about("writes to @"+short(a.To), text)
 	case swarm.ActRequestHelp:
 		return about("asks for help", a.Help)
 	case swarm.ActDone:
@@ -65,8 +66,13 @@ func (a Action) Words() string {
 	return string(a.Kind)
 }
 
-// maxWords is how much of an action's text its description has, in bytes.
-const maxWords = 160
+const (
+	maxWords = 160 // bytes of an action's text that its description has
+	maxName  = 60  // bytes of a name in it
+)
+
+// short cuts a name, which a model may have made as long as it likes.
+func short(name string) string { return excerpt.Head(excerpt.OneLine(name), maxName) }
 
 func about(what, text string) string {
 	text = excerpt.Head(excerpt.OneLine(text), maxWords)
@@ -76,15 +82,20 @@ func about(what, text string) string {
 	return what + ": " + text
 }
 
-// paramWords lists the values of a tool call's parameters, in the order of their names. A single
-// string is the string itself.
+// firstParams say what a tool call is about. The others may be long.
+var firstParams = []string{"path", "url", "query", "description"}
+
+// paramWords lists the values of a tool call's parameters: first those that say what it is about, then
+// the others in the order of their names. A single string is the string itself.
 func paramWords(params json.RawMessage) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(params, &all) != nil {
 		return string(params)
 	}
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, name := range names {
 		var text string
 		if json.Unmarshal(all[name], &text) != nil {
 			text = string(all[name])
@@ -261,4 +272,12 @@ func (f fields) message(a *Action) (err error) {
 
 func wrong(name, want string) error {
 	return swarm.Errorf(swarm.Unexpected, "the field %q must be %s", name, want)
+}
+
+// rank is where a parameter stands in the description of a call.
+func rank(name string) int {
+	if i := slices.Index(firstParams, name); i >= 0 {
+		return i
+	}
+	return len(firstParams)
 }

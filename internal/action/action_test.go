@@ -123,14 +123,16 @@ func FuzzRead(f *testing.F) {
 
 func TestWords(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"action": "tool_call", "tool": "web_search", "tool_params": {"query": "chips", "n": 3}}`: "calls web_search: 3, chips",
-		`{"action": "tool_call", "tool": "now", "tool_params": {}}`:                                "calls now",
-		`{"action": "publish_data", "topic": "findings", "data": {"share": 80}}`:                   `publishes on findings: {"share":80}`,
-		`{"action": "send_message", "to": "mitaka", "payload": {"message": "Look\nhere"}}`:         "writes to @mitaka: Look here",
-		`{"action": "send_message", "to": "mitaka", "payload": {"a": 1}}`:                          `writes to @mitaka: {"a":1}`,
-		`{"action": "request_help", "help_description": "the EU"}`:                                 "asks for help: the EU",
-		`{"action": "done", "response": "All found."}`:                                             "is done: All found.",
-		`{"action": "done", "response": "` + strings.Repeat("é", 200) + `"}`:                       "is done: " + strings.Repeat("é", 80) + "…",
+		`{"action": "tool_call", "tool": "web_search", "tool_params": {"query": "chips", "n": 3}}`:       "calls web_search: chips, 3",
+		`{"action": "tool_call", "tool": "now", "tool_params": {}}`:                                      "calls now",
+		`{"action": "publish_data", "topic": "findings", "data": {"share": 80}}`:                         `publishes on findings: {"share":80}`,
+		`{"action": "send_message", "to": "mitaka", "payload": {"message": "Look\nhere"}}`:               "writes to @mitaka: Look here",
+		`{"action": "send_message", "to": "mitaka", "payload": {"a": 1}}`:                                `writes to @mitaka: {"a":1}`,
+		`{"action": "request_help", "help_description": "the EU"}`:                                       "asks for help: the EU",
+		`{"action": "tool_call", "tool": "file_write", "tool_params": {"content": "x", "path": "a.md"}}`: "calls file_write: a.md, x",
+		`{"action": "publish_data", "topic": "` + strings.Repeat("t", 9000) + `", "data": "x"}`:          "publishes on " + strings.Repeat("t", 60) + "…: x",
+		`{"action": "done", "response": "All found."}`:                                                   "is done: All found.",
+		`{"action": "done", "response": "` + strings.Repeat("é", 200) + `"}`:                             "is done: " + strings.Repeat("é", 80) + "…",
 	} {
 		a, err := Read(answer)
 		if err != nil {

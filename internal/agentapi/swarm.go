@@ -21,6 +21,7 @@ type SwarmState struct {
 	More       int          // agents that Agents leaves out
 	Room       int          // how many agents may still join
 	Tasks      []SwarmTask  // the entries of the task list that agents have added
+	Chars      int          // of a finding in a prompt, and of a task of somebody else
 }
 
 // maxTeammates is how many agents the prompt of a worker lists, so that the prompts of a large swarm
@@ -87,7 +88,10 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	if first.Swarm == nil {
 		return nil, 0, swarm.Errorf(swarm.Storage, "run %s is no swarm", s.Run)
 	}
-	state := &SwarmState{Query: first.Swarm.Query, Workers: first.Swarm.Workers, Iterations: first.Swarm.Iterations, MaxAgents: first.Team.MaxAgents, Room: s.growth.Room()}
+	state := &SwarmState{Query: first.Swarm.Query, Workers: first.Swarm.Workers, Iterations: first.Swarm.Iterations, MaxAgents: first.Team.MaxAgents, Room: s.growth.Room(), Chars: swarm.DefaultTopics.Chars}
+	if first.Topics != nil {
+		state.Chars = first.Topics.Chars
+	}
 	for _, r := range first.Swarm.Roles {
 		state.Roles = append(state.Roles, r.Name)
 	}

@@ -45,6 +45,16 @@ func Knows(name string) bool {
 	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name })
 }
 
+// Coordinates says whether a tool is one of ours by which agents only talk. The tools of the task list
+// are work: whoever adds to it or takes of it makes progress.
+func Coordinates(name string) bool { return Knows(name) && !IsTaskTool(name) }
+
+// taskTools is how the names of the tools of the task list begin.
+const taskTools = "task_"
+
+// IsTaskTool says whether a tool is one of the task list.
+func IsTaskTool(name string) bool { return strings.HasPrefix(name, taskTools) }
+
 // offered lists the tools of the run. In a pipeline an agent has no further turns, so the tools for
 // teams are missing.
 func (s *Service) offered() ([]tool, error) {

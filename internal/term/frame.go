@@ -65,7 +65,9 @@ func (f Frame) Draw() string {
 	}
 	var foot []string
 	if f.Height > len(f.Tasks)+6 {
-		foot = append(foot, f.findingLines(min(3, f.Height-len(f.Tasks)-6))...)
+		room := f.Height - len(f.Tasks) - 6
+		foot = append(foot, f.taskLines(min(3, room))...)
+		foot = append(foot, f.findingLines(min(3, room-len(foot)))...)
 	}
 	if f.Height > 4 {
 		foot = append(foot, f.noteLines(min(3, f.Height-4))...)

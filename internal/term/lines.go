@@ -169,6 +169,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 				l.label(runLabel, fmt.Sprintf("run %s: %s", OneLine(string(r.ID)), OneLine(r.Name)))
 			}
 			l.printPlan()
+			l.printTasks(e)
 		case first:
 			l.label(
 				runLabel,

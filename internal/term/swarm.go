@@ -64,7 +64,7 @@ func CoordinationShare(p *view.Picture) string {
 
 // SubtaskLine describes the subtask of a worker: what it is, and which agents must have ended before.
 func SubtaskLine(t *view.Task, tasks []view.Task) string {
-	line := OneLine(t.Subtask.Description)
+	line := excerpt.Head(OneLine(t.Subtask.Description), maxReason)
 	var after []string
 	for _, need := range t.Subtask.DependsOn {
 		for i := range tasks {
@@ -116,6 +116,49 @@ func (f Frame) findingLines(most int) (lines []string) {
 		lines = append(lines, Paint(f.Color).With(Cyan, line))
 	}
 	return lines
+}
+
+// taskLines draws the entries of the task list that are not done, in at most so many lines.
+func (f Frame) taskLines(most int) (lines []string) {
+	if f.Swarm == nil {
+		return nil
+	}
+	for _, e := range f.Swarm.TaskList {
+		if e.State == string(swarm.OutcomeDone) || len(lines) >= most {
+			continue
+		}
+		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate("task list: "+describeEntry(&e), f.Width, "…")))
+	}
+	return lines
+}
+
+// describeEntry describes an entry of the task list in one line.
+func describeEntry(e *view.TaskEntry) string {
+	line := e.ID + " " + e.State
+	if e.Agent != "" {
+		line += " by @" + e.Agent
+	}
+	return line + ": " + OneLine(e.Description)
+}
+
+// printTasks prints the entries that agents add to the task list. If the agent's action is printed, it
+// says what the entry is.
+func (l *Lines) printTasks(e *swarm.Event) {
+	p, _ := swarm.Body[swarm.Plan](e)
+	if p.Swarm == nil {
+		return
+	}
+	for _, s := range p.Swarm.Entries {
+		v := l.tasks[s.For]
+		if v == nil || s.Agent != "" {
+			continue
+		}
+		text := "adds " + s.ID + " to the task list"
+		if v.told == "" {
+			text += ": " + excerpt.Head(OneLine(s.Description), maxReason)
+		}
+		l.label(s.For, text)
+	}
 }
 
 // swarmEvent prints an event of a swarm, and reports whether there is nothing else to print of it.

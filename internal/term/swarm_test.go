@@ -55,6 +55,8 @@ func tellSwarm(w *termtest.Log, delta func(string, swarm.Delta)) {
 	w.Tell(swarm.ActionEnded, "takao", turn, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.BadInput, Reason: "there is no us.md"})
 	delta("mitaka", termtest.Text("Looking at\nthe files\n"))
 	iterate(w, "mitaka", 1, swarm.Action{Kind: swarm.ActToolCall, Taken: true})
+	entry := swarm.Plan{Kind: swarm.SwarmRun, Swarm: &swarm.Swarm{Entries: []swarm.Subtask{{ID: "t4", Description: "Check the\nfigures\x1b[2J", For: "takao"}}}}
+	w.Tell(swarm.PlanAdded, "", "", entry)
 	w.Tell(swarm.AgentEnded, "takao", "", swarm.AgentEnd{Outcome: swarm.OutcomeConverged, Reason: "3 actions in a row used no tool"})
 	w.Tell(swarm.TurnStarted, "mitaka", "mitaka/2/1", swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 1, Provider: "model"})
 	w.Pass(time.Second)

@@ -205,7 +205,7 @@ func (r *Runner) wishes(w *work) ([]mail.Item, error) {
 func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prompt.Teammate) {
 	needs := state.Needs(agent)
 	for _, a := range state.Agents {
-		t := prompt.Teammate{Name: a.Name, Task: a.Task}
+		t := prompt.Teammate{Name: a.Name, Task: prompt.HeadChars(a.Task, state.Chars)}
 		switch {
 		case a.Outcome == swarm.OutcomeDone:
 			t.State = "done"
@@ -233,7 +233,7 @@ func taskList(state *agentapi.SwarmState) (all []prompt.Task) {
 		return nil
 	}
 	for _, a := range state.Agents {
-		all = append(all, prompt.Task{ID: a.ID, Task: a.Task, State: a.State()})
+		all = append(all, prompt.Task{ID: a.ID, Task: prompt.HeadChars(a.Task, state.Chars), State: a.State()})
 	}
 	return append(all, added(state)...)
 }
@@ -245,7 +245,7 @@ func added(state *agentapi.SwarmState) (all []prompt.Task) {
 		if slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.ID == t.ID }) {
 			continue
 		}
-		all = append(all, prompt.Task{ID: t.ID, Task: prompt.HeadChars(t.Task, longText), State: t.State})
+		all = append(all, prompt.Task{ID: t.ID, Task: prompt.HeadChars(t.Task, state.Chars), State: t.State})
 	}
 	return all
 }
@@ -257,7 +257,7 @@ func (r *Runner) tasks(state *agentapi.SwarmState) (all []prompt.Task, err error
 		return nil, err
 	}
 	for i, a := range state.Agents {
-		all = append(all, prompt.Task{ID: a.ID, Task: a.Task, State: a.State(), Text: results[i].Text, Turn: a.Turn})
+		all = append(all, prompt.Task{ID: a.ID, Task: prompt.HeadChars(a.Task, state.Chars), State: a.State(), Text: results[i].Text, Turn: a.Turn})
 	}
 	return append(all, added(state)...), nil
 }
@@ -398,7 +398,7 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 
 // swarmTools returns the tools that an agent of a swarm may call: those that it lists.
 func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, error) {
-	ours := slices.DeleteFunc(r.AgentAPI.Tools(w.c.Agent), func(s swarm.ToolSpec) bool { return !strings.HasPrefix(s.Name, "task_") }) // the others are actions
+	ours := slices.DeleteFunc(r.AgentAPI.Tools(w.c.Agent), func(s swarm.ToolSpec) bool { return !agentapi.IsTaskTool(s.Name) }) // the others are actions
 	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
 		return ours, nil
 	}

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"swarm"
 	"swarm/internal/action"
@@ -38,7 +39,7 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		if !says {
 			return explained(err)
 		}
-		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Knows(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
+		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Coordinates(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
 			w.done, w.report = true, a.Response
 		}
 	}
@@ -71,7 +72,7 @@ func explained(err error) error {
 	if err == nil || hint == "" {
 		return err
 	}
-	return swarm.Errorf(swarm.KindOf(err), "%w. Instead, %s", err, hint)
+	return swarm.Errorf(swarm.KindOf(err), "%s. Instead, %s", strings.TrimRight(err.Error(), "."), hint)
 }
 
 // taken is what a program did in its turn, by its own tools and by ours.

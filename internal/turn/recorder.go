@@ -79,7 +79,7 @@ func (e *eventRecorder) end() {
 
 func (e *eventRecorder) note(u swarm.ToolUse) {
 	e.work.recordToolFiles(e.runner.folder(e.work), u)
-	e.work.ownTools = e.work.ownTools || !agentapi.Knows(u.Name[strings.LastIndex(u.Name, "__")+1:])
+	e.work.ownTools = e.work.ownTools || !agentapi.Coordinates(u.Name[strings.LastIndex(u.Name, "__")+1:])
 	u.ID, u.Name, u.Input = e.runner.clean(u.ID), e.runner.clean(u.Name), json.RawMessage(e.runner.clean(string(u.Input)))
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
 		u.Input = swarm.Encode(excerpt.Head(string(u.Input), maxNoted))

@@ -102,6 +102,8 @@ type SwarmLimits struct {
 	// Coordination is how many tokens went into coordination: the supervisor's turns, and the
 	// iterations in which agents write, publish or ask for help. The others are work.
 	Coordination int64 `json:"coordination_tokens"`
+	// TaskList has the entries of the task list that agents have added. The tasks have the others.
+	TaskList []TaskEntry `json:"task_list,omitempty"`
 }
 
 // An Approval is an approval that no person has answered yet.
@@ -315,6 +317,7 @@ func (r *Run) Picture() Picture {
 		}
 	}
 	p.Findings = append([]Finding(nil), r.findings...)
+	p.Swarm = r.withTaskList()
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
 	p.Snapshots = append([]swarm.Snapshot(nil), r.Snapshots...)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -77,6 +78,38 @@ func (r *Run) addSubtasks(p *swarm.Plan) {
 			r.tasks[i].Subtask = &s
 		}
 	}
+}
+
+// A TaskEntry is an entry of a swarm's task list that an agent has added.
+type TaskEntry struct {
+	ID          string   `json:"id"`
+	Description string   `json:"description"`
+	DependsOn   []string `json:"depends_on,omitempty"`
+	By          string   `json:"by,omitempty"`    // who added it
+	Agent       string   `json:"agent,omitempty"` // who has claimed it, or was added for it
+	State       string   `json:"state"`           // open, waiting, claimed, done, or how its agent ended
+}
+
+// withTaskList returns the limits of a swarm with its task list, which changes with each event.
+func (r *Run) withTaskList() *SwarmLimits {
+	if r.Swarm == nil || r.team == nil || r.team.Swarm == nil || len(r.team.Swarm.Tasks) == 0 {
+		return r.Swarm
+	}
+	limits := *r.Swarm
+	for i := range r.team.Swarm.Tasks {
+		t := &r.team.Swarm.Tasks[i]
+		e := TaskEntry{ID: t.ID, Description: t.Description, DependsOn: slices.Clone(t.Needs), By: t.By, Agent: t.Agent, State: "open"}
+		switch m := r.team.Member(t.Agent); {
+		case m != nil && m.End != nil:
+			e.State = strings.ReplaceAll(cmp.Or(string(m.End.Outcome), "ended"), "_", " ")
+		case m != nil:
+			e.State = "claimed"
+		case len(r.team.Blocks(t)) > 0:
+			e.State = "waiting"
+		}
+		limits.TaskList = append(limits.TaskList, e)
+	}
+	return &limits
 }
 
 // addEffort adds to a worker's task in which iteration it is.
