@@ -50,34 +50,49 @@ func Find(answer, field string) (Object, error) {
 	return o, nil
 }
 
-// find returns the text of the one object. Prose around it does not matter, nor do code fences. An
-// answer with two different ones has no one meaning, so it is refused.
+// find returns the text of the one object. Prose before it or after it does not matter, nor do code
+// fences and thoughts. An answer with two different ones has no one meaning, so it is refused. So is
+// an object with prose on both sides: the model may only quote it.
 func find(answer, field string) (object string, closed bool, err error) {
 	answer = strings.TrimSpace(strings.TrimPrefix(answer, "\ufeff"))
 	if strings.HasPrefix(answer, "{") && json.Valid([]byte(answer)) {
 		return answer, false, nil
 	}
 	var found []string
-	cut := false
+	cut, before, after := false, false, false // prose before the first one, and after the last one
 	rest := answer
 	for range maxBraces {
 		i := strings.IndexByte(rest, '{')
+		if from, upto := findThoughts(rest); from >= 0 && (i < 0 || from < i) {
+			after = after || isProse(rest[:from])
+			rest = rest[upto:]
+			continue
+		}
 		if i < 0 {
 			break
 		}
+		after = after || isProse(rest[:i])
 		rest = rest[i:]
 		o := readObject(rest)
 		switch {
 		case !o.whole: // a brace in prose, or the answer breaks off within the object
-			cut = cut || names(o.text, field)
+			cut, after = cut || names(o.text, field), true
 			rest = rest[1:]
 			continue
-		case names(o.text, field) && !slices.Contains(found, o.text):
-			found, closed = append(found, o.text), closed || o.closed
+		case !names(o.text, field):
+			after = true
+		default:
+			if !slices.Contains(found, o.text) {
+				found, closed = append(found, o.text), closed || o.closed
+			}
+			before, after = before || after, false
 		}
 		rest = rest[o.length:]
 	}
+	after = after || isProse(rest)
 	switch {
+	case len(found) == 1 && !cut && before && after:
+		err = swarm.Errorf(swarm.Unexpected, "the answer has an object with the field %q in the middle of other text, so it may be a quotation", field)
 	case len(found) == 1 && !cut:
 		return found[0], closed, nil
 	case len(found) > 1:
@@ -90,6 +105,36 @@ func find(answer, field string) (object string, closed bool, err error) {
 		err = swarm.Errorf(swarm.Unexpected, "the answer has no object with the field %q%s", field, excerpt.Said(excerpt.Head(answer, 200)))
 	}
 	return "", false, err
+}
+
+// thoughts are the marks that models put around what they think before they answer.
+var thoughts = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}
+
+// findThoughts returns where the first thoughts in a text begin, or -1, and where they end. Thoughts
+// without an end go on to the end of the text: the model was cut off before it answered.
+func findThoughts(text string) (from, upto int) {
+	from = -1
+	for _, t := range thoughts {
+		at := strings.Index(text, t[0])
+		if at < 0 || from >= 0 && from < at {
+			continue
+		}
+		if from, upto = at, len(text); strings.Contains(text[at:], t[1]) {
+			upto = at + strings.Index(text[at:], t[1]) + len(t[1])
+		}
+	}
+	return from, upto
+}
+
+// isProse says whether a text beside an object is more than blanks and a code fence.
+func isProse(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if fence, ok := strings.CutPrefix(line, "```"); !ok && line != "" || strings.ContainsAny(fence, " \t") {
+			return true
+		}
+	}
+	return false
 }
 
 // ErrCutOff is the error of an answer that breaks off.
