@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,13 +22,13 @@ import (
 func (a *app) solveCommand() *cobra.Command {
 	var (
 		src             source
-		agents, most    int
+		agents, most    count
 		plan            string
 		detach, approve bool
 		record, replay  string
 	)
 	cmd := &cobra.Command{
-		Use:   "solve QUERY",
+		Use:   "solve (QUERY | -)",
 		Short: "Have a swarm of agents divide a question, work on it and answer it",
 		Long: `Have a swarm answer a question. The supervisor divides it into subtasks. An agent works on each of
 them in iterations: it uses tools, shares what it finds, and writes to its teammates. When all have
@@ -35,6 +37,8 @@ ended, the supervisor makes one answer of their results.
 The answer goes to standard output, and everything else to standard error. Each claim of the answer
 names the agent and the iteration that it comes from, as in [takao/3]. The references are listed after
 the answer: swarm show RUN --turn takao/3 shows what was done there, and what came of it.
+
+With - as the query, read it from standard input.
 
 With --json, print the events of the run, one per line, and the answer with its references last.
 
@@ -52,15 +56,19 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 			if err := a.checkAnswerFile(); err != nil {
 				return err
 			}
+			query, err := a.readQuery(args[0])
+			if err != nil {
+				return err
+			}
 			r := src.request(a, nil)
-			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay, r.ApprovePlan = args[0], agents, most, plan, replay, approve
+			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay, r.ApprovePlan = query, agents.n, most.n, plan, replay, approve
 			return a.plan(r, record)
 		},
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&agents, "agents", 0, "how many agents work at the same time (default 3)")
-	f.IntVar(&most, "iterations", 0, "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
+	f.Var(&agents, "agents", "how many agents work at the same time (default 3)")
+	f.Var(&most, "iterations", "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
 	f.BoolVar(&approve, "approve-plan", false, "show the plan and what it costs at most, and wait for swarm approve or swarm deny")
 	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output")
@@ -78,6 +86,38 @@ func (a *app) printFiles(p *swarm.Plan, dir string) {
 		fmt.Fprintf(a.stderr, "note: %s\n", term.Escape(line))
 	}
 }
+
+// readQuery returns the query that an argument names: itself, or standard input.
+func (a *app) readQuery(arg string) (string, error) {
+	from := "it"
+	if arg == "-" {
+		text, err := a.readStdin()
+		if err != nil {
+			return "", err
+		}
+		arg, from = string(text), "standard input"
+	}
+	if strings.TrimSpace(arg) == "" {
+		return "", swarm.Errorf(swarm.BadInput, "there is no query: %s is empty", from).WithHint(`write what is to be found out: swarm solve "Compare …"`)
+	}
+	return arg, nil
+}
+
+// A count is a flag for a number of agents or iterations; nil = it is not given.
+type count struct{ n *int }
+
+func (c *count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("it must be a whole number")
+	}
+	c.n = &n
+	return nil
+}
+
+func (c *count) String() string { return "" }
+
+func (c *count) Type() string { return "N" }
 
 // checkAnswerFile finds out before the run starts that the answer cannot be written at its end.
 func (a *app) checkAnswerFile() error {

@@ -222,8 +222,6 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 	case !in.ForceSwarm:
 		return s, false, swarm.Errorf(swarm.BadInput, "a task runs in swarm mode only, and this one does not ask for it").
 			WithHint("write %s; for pipelines and teams: POST /api/v1/runs", taskExample)
-	case in.Agents < 0 || in.Iterations < 0:
-		return s, false, swarm.Errorf(swarm.BadInput, "agents and iterations cannot be negative").WithHint("write whole numbers from 1 on, or leave them out")
 	}
 	w := in.Request
 	w.Query = body.Query

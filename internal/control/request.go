@@ -25,8 +25,8 @@ type Request struct {
 	Jobs        int      `json:"jobs"`         // maximum of parallel turns
 	Stdin       string   `json:"stdin"`        // the text of {{STDIN}}
 	Query       string   `json:"query"`        // a swarm's query
-	Agents      int      `json:"agents"`       // of a swarm: how many work at once; 0 = the default
-	Iterations  int      `json:"iterations"`   // of a swarm: of one agent; 0 = as the file says
+	Agents      *int     `json:"agents"`       // of a swarm: how many work at once; nil = the default
+	Iterations  *int     `json:"iterations"`   // of a swarm: of one agent; nil = as the file says
 	ApprovePlan bool     `json:"approve_plan"` // of a swarm: a person decides whether its agents work on the plan
 	Subtasks    string   `json:"-"`            // of a swarm: the file that divides the query; "" = the supervisor does
 	Goal        string   `json:"goal"`         // a team's goal

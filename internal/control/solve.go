@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -26,8 +25,8 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	switch {
 	case strings.TrimSpace(r.Query) == "":
 		return nil, swarm.Errorf(swarm.BadInput, "the query is empty").WithHint(`write what is to be found out: swarm solve "Compare …"`)
-	case r.Agents < 0 || r.Iterations < 0 || r.Agents > maxCount || r.Iterations > maxCount:
-		return nil, swarm.Errorf(swarm.BadInput, "agents and iterations are numbers from 1 to %d", maxCount).WithHint("leave them out for the defaults: 3 agents at once, 25 iterations")
+	case !inRange(r.Agents) || !inRange(r.Iterations):
+		return nil, swarm.Errorf(swarm.BadInput, "agents and iterations are whole numbers from 1 to %d", maxCount).WithHint("leave them out for the defaults: 3 agents at once, 25 iterations")
 	case len(r.Query) > maxQuery:
 		return nil, swarm.Errorf(swarm.BadInput, "the query has %d bytes; %d are allowed", len(r.Query), maxQuery).
 			WithHint("write it into a file of this folder, and have the query name the file")
@@ -46,7 +45,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	}
 	limits, plan := b.Settings.Swarm, &b.Plan
 	query := run.Redactor(plan)([]byte(r.Query))
-	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: cmp.Or(r.Agents, swarm.DefaultWorkers), Iterations: cmp.Or(r.Iterations, limits.MaxIterationsPerAgent),
+	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: or(r.Agents, swarm.DefaultWorkers), Iterations: or(r.Iterations, limits.MaxIterationsPerAgent),
 		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan}
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents
@@ -67,6 +66,17 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		return nil, err
 	}
 	return begin, nil
+}
+
+// inRange says whether a number of agents or iterations is allowed, or not given.
+func inRange(n *int) bool { return n == nil || *n >= 1 && *n <= maxCount }
+
+// or returns a number that is given, or another one.
+func or(n *int, other int) int {
+	if n == nil {
+		return other
+	}
+	return *n
 }
 
 // readLimited reads at most so many bytes of a file.
@@ -93,6 +103,12 @@ func (b *Begin) divide(file string) error {
 		return err
 	}
 	p := &b.Bundle.Plan
+	for _, s := range all {
+		if err := checkRole(p.Swarm.Roles, s); err != nil {
+			err.File = file
+			return err
+		}
+	}
 	if most := p.Team.MaxAgents; len(all) > most {
 		return (&swarm.Error{Kind: swarm.BadInput, File: file, Msg: "there are more subtasks than there may be agents"}).
 			WithHint("raise swarm.max_agents in the compose file, or divide the query into at most %d", most)
@@ -111,4 +127,24 @@ func (b *Begin) divide(file string) error {
 	divided := team.Workers(names, all)
 	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
 	return nil
+}
+
+// checkRole returns an error if a subtask of a person's file names a role that there is not.
+func checkRole(roles []swarm.Agent, s swarm.Subtask) *swarm.Error {
+	names := make([]string, len(roles))
+	for i := range roles {
+		if names[i] = roles[i].Name; strings.EqualFold(names[i], s.Role) {
+			return nil
+		}
+	}
+	switch err := swarm.Errorf(swarm.BadInput, "the subtask %q has the role %s, and there is no agent of this name", s.ID, swarm.Quote(s.Role)); {
+	case s.Role == "":
+		return nil
+	case len(names) == 0:
+		return err.WithHint("the compose file has no agents; leave the role out, or write agents: {%s: {}}", s.Role)
+	case swarm.Nearest(s.Role, names) != "":
+		return err.WithHint("%s There are %s", swarm.DidYouMean(s.Role, names), strings.Join(names, ", "))
+	default:
+		return err.WithHint("%s", swarm.DidYouMean(s.Role, names))
+	}
 }

@@ -126,11 +126,11 @@ func solveArgs(r Request) []string {
 	if r.Provider != "" {
 		args = append(args, "--provider="+r.Provider)
 	}
-	if r.Agents != 0 {
-		args = append(args, "--agents="+strconv.Itoa(r.Agents))
+	if r.Agents != nil {
+		args = append(args, "--agents="+strconv.Itoa(*r.Agents))
 	}
-	if r.Iterations != 0 {
-		args = append(args, "--iterations="+strconv.Itoa(r.Iterations))
+	if r.Iterations != nil {
+		args = append(args, "--iterations="+strconv.Itoa(*r.Iterations))
 	}
 	if r.ApprovePlan {
 		args = append(args, "--approve-plan")

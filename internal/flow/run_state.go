@@ -259,7 +259,7 @@ func (r *runState) checkWall() error {
 // timeLeft is how long a turn may take that begins now: as long as its agent may, and until the wall
 // time is over. 0 = as long as it likes.
 func (r *runState) timeLeft(agents time.Duration, answers bool) time.Duration {
-	if r.answering == 0 {
+	if r.wallEnd.IsZero() || r.answering == 0 && !answers {
 		return agents
 	}
 	left := r.wallEnd.Sub(r.fx.Now())
@@ -274,7 +274,15 @@ func (r *runState) timeLeft(agents time.Duration, answers bool) time.Duration {
 
 // timeUp says whether the time for the answer of a swarm is over, too.
 func (r *runState) timeUp() bool {
-	return r.answering > 0 && !r.fx.Now().Before(r.wallEnd.Add(r.answering))
+	return !r.wallEnd.IsZero() && !r.fx.Now().Before(r.wallEnd.Add(r.answering))
+}
+
+// holdNoTime lets the run use the time that was held back for the answer, because only that is left
+// to do.
+func (r *runState) holdNoTime() {
+	if r.stop == "" && r.answering > 0 {
+		r.wallEnd, r.answering = r.wallEnd.Add(r.answering), 0
+	}
 }
 
 // outOfBudget ends the run because its budget is spent.

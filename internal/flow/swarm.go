@@ -55,6 +55,9 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 		return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, 0)
 	case m.Effort.Delays > 0 && plan.Transient(r.Kind):
 		t.usage = t.usage.Plus(r.Usage)
+		if t.Swarm.Draining || t.wallStops.IsZero() && !t.wallEnd.IsZero() && !t.fx.Now().Before(t.wallEnd) {
+			return nil // nothing is left for another attempt, so none is announced
+		}
 		return t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, plan.Delay(m.Effort.Delays))
 	}
 	_, _, err := t.judge(r, 1, 0) // it is cut, has no budget, or has failed for good; the team ends it then
@@ -65,7 +68,11 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 // worker gets the whole of it. If it cannot plan anew, the swarm goes on as it is. If it cannot make one
 // answer, the results are listed as they are, so that no work is lost. Otherwise the run fails with it.
 func (t *team) supervised(m *plan.Member, r Result) error {
-	v, after, err := t.judge(r, m.Tries, plan.Retries(&t.Rules))
+	retries := plan.Retries(&t.Rules)
+	if r.Kind == swarm.BadInput || r.Kind == swarm.NotSignedIn || r.Kind == swarm.Protocol { // another attempt ends as this one did
+		retries = 0
+	}
+	v, after, err := t.judge(r, m.Tries, retries)
 	switch {
 	case err != nil:
 	case t.purpose == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):

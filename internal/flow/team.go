@@ -72,6 +72,9 @@ func (t *team) do(s plan.TeamStep) error {
 		}
 		c := Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
 			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.timeLeft(t.TimeLeft(m), m.Want == plan.WantAnswer), Reissued: true}
+		if m.Want == plan.WantAnswer { // the work is done in time, and the rest of the time is for this
+			t.holdNoTime()
+		}
 		if m.Want == plan.WantResults { // the notice that says why may not be in the log yet
 			c.Note = swarm.NewMessage(swarm.Unanswered, t.Swarm.Without)
 		}
@@ -229,7 +232,7 @@ func (t *team) finish() (Result, error) {
 	if t.Closing == plan.ClosedByCancel {
 		t.stopFor(swarm.CutByCancel)
 	}
-	if t.stop == swarm.OverBudget && t.Finished() && (t.Swarm == nil || !t.Swarm.Draining) {
+	if t.stop == swarm.OverBudget && t.Finished() && !t.Curtailed() {
 		t.stop = "" // no work was left when the budget ran out
 	}
 	var failed []string

@@ -509,5 +509,19 @@ func (e *Effort) restart() {
 	}
 }
 
+// Curtailed says whether the budget has kept a swarm from something: an agent from its work, an entry
+// of the task list from an agent, the supervisor from a new plan, or the answer from being one.
+func (t *Team) Curtailed() bool {
+	if t.Swarm == nil || !t.Swarm.Draining {
+		return false
+	}
+	spent := func(m Member) bool { return m.End != nil && m.End.Outcome == swarm.OutcomeSpent }
+	open := func(e Task) bool { return e.Agent == "" }
+	if t.Swarm.Rules.Replan && len(t.Swarm.Lost) > 0 {
+		return true
+	}
+	return t.Swarm.Without != "" || t.Swarm.Answer == "" || slices.ContainsFunc(t.Members, spent) || slices.ContainsFunc(t.Swarm.Tasks, open)
+}
+
 // hasAnswer says whether the answer is there. A team that is no swarm makes none.
 func (t *Team) hasAnswer() bool { return t.Swarm == nil || t.Swarm.Answer != "" }

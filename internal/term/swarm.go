@@ -73,8 +73,15 @@ func SubtaskLine(t *view.Task, tasks []view.Task) string {
 			}
 		}
 	}
+	var notes []string
+	if t.Subtask.Role != "" {
+		notes = append(notes, "as "+OneLine(t.Subtask.Role))
+	}
 	if len(after) > 0 {
-		line += " (after " + strings.Join(after, ", ") + ")"
+		notes = append(notes, "after "+strings.Join(after, ", "))
+	}
+	if len(notes) > 0 {
+		line += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return line
 }

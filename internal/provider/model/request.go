@@ -76,6 +76,9 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	if w.StatusCode != http.StatusOK {
 		return a, nil, t.refusedError(w)
 	}
+	if err := t.checkPage(w); err != nil {
+		return a, nil, err
+	}
 	t.answered = true
 	l := t.dialect.newListener(a)
 	if err = readAnswer(l, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
@@ -95,6 +98,33 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 var errPrefill = errors.New("the model does not go on from the beginning of an answer")
 
 var errSilent = errors.New("the server said nothing for too long")
+
+// checkPage returns an error if an answer is a text for people: something else than a model's server
+// is there. Events under the type of plain text are read as what they are.
+func (t *turn) checkPage(w *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(w.Header.Get("Content-Type"))
+	if kind != "text/html" && kind != "text/plain" {
+		return nil
+	}
+	body := bufio.NewReader(w.Body)
+	begin, _ := body.Peek(len("event:"))
+	w.Body = readCloser{body, w.Body}
+	if kind == "text/plain" && (bytes.HasPrefix(begin, []byte("data:")) || bytes.HasPrefix(begin, []byte("event:")) || bytes.HasPrefix(begin, []byte(":"))) {
+		return nil
+	}
+	what := "a text"
+	if kind == "text/html" {
+		what = "a web page"
+	}
+	return swarm.Errorf(swarm.Protocol, "the server at %s answers with %s (%s), and not as a model", t.url, what, kind).
+		WithHint("is base_url of the provider %q right?", t.spec.Name)
+}
+
+// A readCloser reads from one and closes the other.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
 
 // readAnswer reads an answer to its end. alive is called for each event.
 func readAnswer(l listener, w *http.Response, alive func()) error {
@@ -187,6 +217,10 @@ func (t *turn) refusedError(w *http.Response) error {
 		f.Err.Hint = t.signInHint(name)
 		if t.key == "" {
 			f.Err.Hint = fmt.Sprintf("write env: {%s: $NAME} for the provider %q, and set NAME", t.keyName, t.spec.Name)
+		}
+	case swarm.BadInput:
+		if f.Err.Hint == "" {
+			f.Err.Hint = fmt.Sprintf("correct the model %q or the settings of the provider %q", t.conversation.model, t.spec.Name)
 		}
 	case swarm.NotFound:
 		f.Err.Hint = fmt.Sprintf(

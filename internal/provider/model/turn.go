@@ -102,15 +102,19 @@ func (t *turn) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		kind := swarm.NoResult
+		if t.request.Plain != nil { // it may be asked for again with the reason, and not as often as a server that is not there
+			kind = swarm.Unexpected
+		}
 		switch {
 		case a.stop == stopLength && t.request.Plain != nil && a.text.Len() > 0:
 			t.short = true
 			return nil
 		case a.stop == stopLength:
-			return swarm.Errorf(swarm.NoResult, "the answer was cut off at the limit of tokens").
+			return swarm.Errorf(kind, "the answer was cut off at the limit of tokens").
 				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
 		case a.stop == stopRefusal:
-			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(t.redactor.String(a.text.String()))).
+			return swarm.Errorf(kind, "the model refused to answer%s", excerpt.Said(t.redactor.String(a.text.String()))).
 				WithHint("ask for it in other words, or ask another model")
 		case len(a.calls) > 0:
 			if err := t.callTools(ctx, said, a.calls); err != nil {
@@ -118,7 +122,7 @@ func (t *turn) run(ctx context.Context) error {
 			}
 			continue
 		case a.text.Len() == 0 && len(t.conversation.rounds) == 0:
-			return swarm.Errorf(swarm.NoResult, "the model said nothing").
+			return swarm.Errorf(kind, "the model said nothing").
 				WithHint("ask for it in other words, or ask another model")
 		}
 		return nil

@@ -1,0 +1,56 @@
+package model_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"swarm"
+	"swarm/internal/modeltest"
+	"swarm/internal/provider"
+)
+
+// A web page in the place of an answer is named as such, and the server is asked once. Events that a
+// server sends as plain text are read.
+func TestAnAnswerThatIsAPage(t *testing.T) {
+	for _, c := range []struct{ kind, body, want string }{
+		{"text/html; charset=utf-8", "<html>Welcome</html>", "answers with a web page (text/html), and not as a model"},
+		{"text/plain", "It works!", "answers with a text (text/plain), and not as a model"},
+		{"text/plain", "", "answers with a text (text/plain), and not as a model"},
+		{"text/plain", "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", ""},
+	} {
+		var asked atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Content-Type", c.kind)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		p := open(t, swarm.ProviderSpec{Name: "team", Kind: "openai", BaseURL: s.URL})
+		_, err := p.Turn(t.Context(), provider.Request{Prompt: "Hello", Model: "tiny"}, func(swarm.Delta) {})
+		s.Close()
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s %q: %v", c.kind, c.body, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(swarm.HintOf(err), `is base_url of the provider "team" right?`)):
+			t.Errorf("%s %q: %v, hint %q", c.kind, c.body, err, swarm.HintOf(err))
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("%s %q: asked %d times", c.kind, c.body, n)
+		}
+	}
+}
+
+// A model that says nothing, or refuses, has worked for pay. A plain question is asked again with the
+// reason, as after an answer that cannot be read, and not as often as a server that cannot be reached.
+func TestAPlainQuestionWithoutAnAnswer(t *testing.T) {
+	b := newBench(t, "openai", modeltest.Answer{}, modeltest.Answer{})
+	if _, err := b.turn(t.Context(), plainly()); swarm.KindOf(err) != swarm.Unexpected {
+		t.Errorf("a plain question that got no answer ended with %v (%s)", err, swarm.KindOf(err))
+	}
+	if _, err := b.turn(t.Context(), provider.Request{Prompt: "Hello"}); swarm.KindOf(err) != swarm.NoResult {
+		t.Errorf("another question ended with %v (%s)", err, swarm.KindOf(err))
+	}
+}
