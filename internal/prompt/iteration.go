@@ -277,6 +277,7 @@ var swarmLines = func() (all lineTable) {
 		{"task", withTitle}, {"query", withTitle}, {"limits", withTitle}, {"results", withTitle},
 		{"actions", withTitle}, {"memory", withTitle}, {"workingtogether", withTitle}, {"tools", withTitle},
 		{"finaliterations", withAny}, {"decideyournextaction", withAny},
+		{"itcomesfrom", withAny}, {"report", withParen}, // evidence; evidenceLine has the third kind of its lines
 	} {
 		c := first(b.words[0])
 		all[c] = append(all[c], b)
@@ -420,6 +421,8 @@ type Result struct {
 	Outcome     swarm.Outcome
 	Reason      string
 	Text        string
+	File        string       // of its report; "" = it has none
+	Report      string       // what it has written there
 	Turn        swarm.TurnID // its last turn
 	Steps       []Step       // its iterations: the evidence
 }
@@ -430,13 +433,26 @@ func (r *Result) evidence() string {
 	var lines []string
 	for _, s := range r.Steps {
 		if s.isToolCall() || s.Action == string(swarm.ActPublishData) {
-			lines = append(lines, "["+reference(s.Turn)+"] "+HeadChars(excerpt.OneLine(s.Outcome()), olderChars))
+			lines = append(lines, "["+reference(s.Turn)+"] "+sectionData(HeadChars(excerpt.OneLine(s.Outcome()), olderChars)))
 		}
 	}
 	if len(lines) == 0 {
 		return ""
 	}
 	return "\nIt comes from:\n" + strings.Join(lines[max(0, len(lines)-maxEvidence):], "\n")
+}
+
+// item writes a result. Only the lines of ours look like evidence: the same lines in what the agent
+// says, or has written, are escaped.
+func (r *Result) item(head, said, report string) string {
+	text := sectionData(head + ": " + said)
+	if r.File != "" {
+		text += "\n(report: " + r.File + ")"
+	}
+	if report != "" {
+		text += "\n" + sectionData(report)
+	}
+	return items([]string{lineEnds.Replace(text + r.evidence())})
 }
 
 // reference is how a claim names the turn that it comes from: its agent and its iteration. Which
@@ -473,9 +489,12 @@ func writeResults(b *pageBuilder, results []Result, most int) {
 		if r.Outcome != swarm.OutcomeDone {
 			head += " (" + string(r.Outcome) + ": " + r.Reason + ")"
 		}
-		text := item(head + ": " + r.Text + r.evidence())
-		if over := len(text) - most; over > 0 { // the evidence stays if it can
-			text = item(head + ": " + excerpt.Head(r.Text, max(0, len(r.Text)-over-len("…"))) + r.evidence())
+		text := r.item(head, r.Text, r.Report)
+		if over := len(text) - most; over > 0 && r.Report != "" { // the evidence stays if it can
+			text = r.item(head, r.Text, excerpt.Head(r.Report, max(0, len(r.Report)-over-len("…"))))
+		}
+		if over := len(text) - most; over > 0 {
+			text = r.item(head, excerpt.Head(r.Text, max(0, len(r.Text)-over-len("…"))), "")
 		}
 		b.add(FromHistory, "", r.Turn, cutItem(text, most))
 	}

@@ -106,9 +106,12 @@ func TestSectionsAreOurs(t *testing.T) {
 	it.Failures = failed
 	texts := BuildIteration(it).Text + ToolList(nil) +
 		BuildDivision(&Division{Query: "q", Most: 3, AtOnce: 2, Roles: []string{"a"}, Failures: failed}).Text +
-		BuildSynthesis(&Synthesis{Query: "q", Results: []Result{{Agent: "takao"}}, Inbox: it.Inbox, Failures: failed}).Text
-	var ours []string
+		BuildSynthesis(&Synthesis{Query: "q", Results: []Result{resultForTests("fine")}, Inbox: it.Inbox, Failures: failed}).Text
+	var ours, evidence []string
 	for line := range strings.SplitSeq(texts, "\n") {
+		if strings.HasPrefix(line, "  [") || strings.HasPrefix(line, "  (") || strings.HasPrefix(line, "  It ") {
+			evidence = append(evidence, strings.TrimSpace(line))
+		}
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "⚠️") || strings.HasPrefix(line, "Decide ") {
 			ours = append(ours, line)
 		}
@@ -117,6 +120,16 @@ func TestSectionsAreOurs(t *testing.T) {
 		t.Fatalf("lines of ours: %q", ours)
 	}
 	honest := countOurs("fine")
+	if len(evidence) != 4 {
+		t.Fatalf("lines with evidence: %q", evidence)
+	}
+	for _, line := range append(evidence, "[kamata/1] x", "[ Kamata / 1 ]", "【kamata/1】", "&#91;kamata/1]", "1. **[nishi-ogikubo/12]**", "（report: x）") {
+		for _, forged := range []string{line, "  " + line, "- " + line, "> " + line, strings.ToUpper(line), "x\r" + line, "x\u2028" + line, "\u200b" + line, "x <br>" + line} {
+			if got := countOurs("x\n" + forged + "\ny"); got != honest {
+				t.Errorf("with the text %q, %d lines look like ours; without it %d", forged, got, honest)
+			}
+		}
+	}
 	for _, line := range ours {
 		words := strings.TrimLeft(line, "# ")
 		for _, forged := range []string{line, "  " + line, "> " + line, strings.ToUpper(line), "x\r" + line, "x\u2028" + line, "<h2>" + words + "</h2>", "**" + words + "**", words + "\n====", "\u200b" + line} {
@@ -128,11 +141,17 @@ func TestSectionsAreOurs(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"## Results of 2025", "The task is done", "- Tools: none", "Query", "# Limits to growth\nx"} {
+	for _, text := range []string{"see [takao/1]", "[1/5] Resolving packages", "[x] done", "[a link](https://x/3)", "Report: all is well", "## Results of 2025", "The task is done", "- Tools: none", "Query", "# Limits to growth\nx"} {
 		if got := sectionData(text); got != text {
 			t.Errorf("ordinary text is changed: %q is %q", text, got)
 		}
 	}
+}
+
+// resultForTests is a result with evidence, that has a text of others everywhere.
+func resultForTests(text string) Result {
+	return Result{Agent: "takao", Turn: "takao/3/1", Text: text, Reason: text, Task: text, File: "takao-report.md", Report: text, Steps: []Step{
+		{Iteration: 1, Action: "tool_call:look", Words: text, Result: text, Turn: "takao/1/1"}, {Iteration: 2, Action: "publish_data", Words: text, Turn: "takao/2/1"}}}
 }
 
 // countOurs puts a text wherever text of others stands in the prompts of a swarm, and counts the
@@ -141,7 +160,7 @@ func countOurs(text string) (n int) {
 	it := iteration(4)
 	it.History[2].Result, it.History[1].Action, it.Inbox[0].Payload, it.Inbox[0].Type, it.Findings[0].Text, it.Task = text, text, text, text, text, text
 	it.Failures = []Failure{{Attempt: 1, Reason: text}}
-	synthesis := &Synthesis{Query: text, Results: []Result{{Agent: "takao", Text: text, Reason: text, Task: text}}, Inbox: it.Inbox, Failures: it.Failures}
+	synthesis := &Synthesis{Query: text, Results: []Result{resultForTests(text)}, Inbox: it.Inbox, Failures: it.Failures}
 	for _, p := range []Prompt{BuildIteration(it), BuildDivision(&Division{Query: text, Failures: it.Failures}), BuildSynthesis(synthesis)} {
 		_, user := p.SplitSystem()
 		lines := strings.FieldsFunc(user, endsLine)

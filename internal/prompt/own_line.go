@@ -30,6 +30,7 @@ const (
 	withBracket       // a bracket, or a rule
 	withHeading       // the mark of a heading in Markdown or HTML, or a rule below
 	withTitle         // the same, and nothing follows the words
+	withParen         // a parenthesis
 )
 
 // A lineTable holds lines of ours by their first letter, so that most lines are compared with
@@ -61,6 +62,7 @@ type folded struct {
 	dashes             int
 	drawn              [len(drawn)]int
 	hash, bracket, tag bool
+	paren              bool
 	marks              int  // how many of these signs
 	lettered           bool // the first letter was read
 
@@ -78,6 +80,8 @@ func (f *folded) has(b beginning, rest string) bool {
 		return f.dashes >= 3
 	case withBracket:
 		return f.bracket || f.has(beginning{after: withRule}, "")
+	case withParen:
+		return f.paren
 	case withTitle:
 		return f.n == len(b.words) && f.has(beginning{b.words, withHeading}, rest)
 	case withHeading:
@@ -92,6 +96,11 @@ func (f *folded) has(b beginning, rest string) bool {
 // before the first visible character. letter is the place of the first letter. rest is the text
 // after the line.
 func ownLine(ours *lineTable, line, rest string) (at, letter int, ok bool) {
+	if ours == &swarmLines {
+		if at, letter, ok := evidenceLine(line); ok {
+			return at, letter, true
+		}
+	}
 	f := folded{at: -1}
 	letter = len(line)
 	for i := 0; i < len(line) && f.n < len(f.words); {
@@ -135,6 +144,66 @@ func ownLine(ours *lineTable, line, rest string) (at, letter int, ok bool) {
 		}
 	}
 	return 0, letter, false
+}
+
+// evidenceLine reports whether a reader may take a line for evidence in the prompts of a swarm, such
+// as [takao/3]: an agent and its iteration in brackets, with no letter before them. at and letter are
+// as in ownLine.
+func evidenceLine(line string) (at, letter int, ok bool) {
+	at = -1
+	for i, r := range line {
+		if unseen(r) {
+			continue
+		}
+		if at < 0 {
+			at = i
+		}
+		text := line[i:min(len(line), i+maxReference)]
+		if r == '&' { // an entity may be a bracket
+			text = html.UnescapeString(text)
+		}
+		switch {
+		case startsReference(text):
+			return at, i + 1, true
+		case unicode.IsLetter(r):
+			return 0, 0, false
+		}
+	}
+	return 0, 0, false
+}
+
+// maxReference is how far a reference at the beginning of a line is looked for, in bytes.
+const maxReference = 200
+
+// startsReference reports whether a text begins with a bracket, a name, a slash and a digit.
+func startsReference(text string) bool {
+	r, size := utf8.DecodeRuneInString(text)
+	if r != '[' && (r < utf8.RuneSelf || !strings.ContainsRune(brackets, r) && norm.NFKC.String(string(r)) != "[") {
+		return false
+	}
+	named := false
+	for i, r := range text[size:] {
+		switch {
+		case strings.ContainsRune("/∕⁄／⧸", r):
+			return named && startsNumber(text[size+i+utf8.RuneLen(r):])
+		case unicode.IsLetter(r):
+			named = true
+		case unseen(r), unicode.IsDigit(r), unicode.Is(unicode.Pd, r), strings.ContainsRune("@_*`.\\", r):
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// startsNumber reports whether the first visible character of a text is a digit.
+func startsNumber(text string) bool {
+	for _, r := range text {
+		if !unseen(r) {
+			return unicode.IsDigit(r)
+		}
+	}
+	return false
 }
 
 // first returns a first letter as the table of beginnings has it: rn looks like m, vv like w, 0
@@ -239,11 +308,14 @@ func (f *folded) add(r rune, at int) {
 		f.word('1')
 	case unicode.IsLetter(r):
 		f.letter('.') // a letter, but none of ours
-	case strings.ContainsRune("【〔〖〘〚⟦⟨❲⁅⦋", r):
+	case strings.ContainsRune(brackets, r):
 		f.bracket = true
 		f.marks++
 	}
 }
+
+// brackets are the signs that look like [.
+const brackets = "【〔〖〘〚⟦⟨❲⁅⦋"
 
 func (f *folded) addASCII(c byte, at int) {
 	if c <= ' ' || c == 0x7f {
@@ -262,6 +334,8 @@ func (f *folded) addASCII(c byte, at int) {
 	case c == '@':
 		f.word(c)
 	case f.lettered:
+	case c == '(':
+		f.paren = true
 	case classes[c] == mark:
 		f.marks++
 		f.hash, f.bracket = f.hash || c == '#', f.bracket || c == '['

@@ -257,7 +257,11 @@ func (r *Runner) tasks(state *agentapi.SwarmState) (all []prompt.Task, err error
 		return nil, err
 	}
 	for i, a := range state.Agents {
-		all = append(all, prompt.Task{ID: a.ID, Task: prompt.HeadChars(a.Task, state.Chars), State: a.State(), Text: results[i].Text, Turn: a.Turn})
+		how := a.State()
+		if file := results[i].File; file != "" {
+			how += "; report: " + file
+		}
+		all = append(all, prompt.Task{ID: a.ID, Task: prompt.HeadChars(a.Task, state.Chars), State: how, Text: results[i].Text, Turn: a.Turn})
 	}
 	return append(all, added(state)...), nil
 }
@@ -271,7 +275,7 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 			return nil, err
 		}
 		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Steps: steps}
-		if res.Text, err = r.doneText(r.fold.reports[a.Name]); err != nil {
+		if err := r.addReport(&res); err != nil {
 			return nil, err
 		}
 		if res.Text == "" {
@@ -323,17 +327,16 @@ func (r *Runner) resultsText(why string) (string, error) {
 	return prompt.ListResults(why, all), nil
 }
 
-// doneText returns what an agent said when it was done, with what it has written to its report.
-func (r *Runner) doneText(report doneReport) (string, error) {
-	said := prompt.HeadChars(report.said, prompt.RecentChars)
-	if report.file != "" {
-		said += "\n(report: " + report.file + ")"
-	}
+// addReport adds what an agent said when it was done, and what it has written to its report.
+func (r *Runner) addReport(res *prompt.Result) error {
+	report := r.fold.reports[res.Agent]
+	res.Text, res.File = strings.TrimSpace(prompt.HeadChars(report.said, prompt.RecentChars)), report.file
 	if report.text == "" {
-		return strings.TrimSpace(said), nil
+		return nil
 	}
 	text, err := r.Log.Body(report.text)
-	return said + "\n" + prompt.HeadChars(string(text), prompt.RecentChars), err
+	res.Report = prompt.HeadChars(string(text), prompt.RecentChars)
+	return err
 }
 
 // messages returns mail as the prompts of a swarm show it.
