@@ -17,13 +17,14 @@ state=bin/torture
 mkdir -p "$state/passed"
 
 # A kind is a name, what it does, and a command.
-kinds='tests simulation flow sessions kills power damage leftovers mutants fuzz'
+kinds='tests simulation flow sessions crashes kills power damage leftovers mutants fuzz'
 about() {
 	case $1 in
 	tests) echo "every test three times, in any order" ;;
 	simulation) echo "$((10000 / SCALE)) whole runs in virtual time, with faults" ;;
 	flow) echo "the engine's crashes, recorded and resumed" ;;
 	sessions) echo "1,000 random sessions" ;;
+	crashes) echo "an engine's crash at every append, and mail" ;;
 	kills) echo "1,000 kills of the program, and cancels" ;;
 	power) echo "losses of power, and full disks" ;;
 	damage) echo "damaged logs" ;;
@@ -40,6 +41,7 @@ run() {
 	simulation) $GO test -v -timeout "$LIMIT" ./internal/simulation -seeds $((10000 / SCALE)) ;;
 	flow) $long $GO test -v $race -timeout "$LIMIT" -run TestTheLoopAndTheLog ./internal/flow ;;
 	sessions) $long $GO test -v $race -timeout "$LIMIT" -run TestRandomSessions ./internal/session ;;
+	crashes) $long $GO test -v $race -timeout "$LIMIT" -run 'TestConformance|TestMailBetweenProcesses' ./internal/engine/local ./internal/sqlite ;;
 	kills) $long $GO test -v -timeout "$LIMIT" -run 'Killed|Cancel' ./cmd/swarm ;;
 	power) $long $GO test -v -timeout "$LIMIT" -run 'PowerLoss|FullDisk' ./cmd/swarm ;;
 	damage) $long $GO test -v -timeout "$LIMIT" -run 'Damage' ./internal/sqlite ./internal/recording ./cmd/swarm ;;

@@ -29,7 +29,7 @@ var garbage = []string{
 // Of 1,000 answers that are none, no agent is taken for done, and nothing breaks.
 func TestAThousandMalformedAnswers(t *testing.T) {
 	t.Parallel()
-	agents := times(40, 170, 170) // each is asked six times: three iterations, and once more each
+	agents := times(10, 170, 170) // each is asked six times: three iterations, and once more each
 	for _, kind := range []string{"openai", "anthropic"} {
 		var n atomic.Uint64
 		server := modeltest.Start()

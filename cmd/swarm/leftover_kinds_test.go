@@ -196,10 +196,15 @@ func leftoversAtEnd(end string) map[string]string {
 // be known as its own program's. A program of another turn is at work all the while.
 func TestNoKindOfLeftoverSurvives(t *testing.T) {
 	t.Parallel()
-	for _, end := range []string{"well", "timeout", "kill"} {
+	for i, end := range []string{"well", "timeout", "kill"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			kinds := leftoversAtEnd(end)
+			for n, name := range slices.Sorted(maps.Keys(kinds)) {
+				if testing.Short() && n%3 != i { // each kind at one of the ends
+					delete(kinds, name)
+				}
+			}
 			p := newStubbornPlace(t)
 			p.check(os.Chmod(p.dir, 0o777))
 			hang, timeout := "hang", ""

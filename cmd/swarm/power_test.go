@@ -157,7 +157,7 @@ func TestFullDisk(t *testing.T) {
 	needsDisk(t)
 	calm := newPlace(t)
 	calm.runs(0, "up")
-	for size := 40; size <= 340; size += 60 { // from where there is no room to begin, to where there is almost enough
+	for size := 40; size <= 340; size += times(150, 60, 60) { // from where there is no room to begin, to where there is almost enough
 		p := newPlace(t)
 		dir := t.TempDir()
 		p.must("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dk", size), "tmpfs", dir)

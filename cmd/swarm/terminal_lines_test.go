@@ -91,6 +91,9 @@ func TestLinesInTerminal(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "AT-002" && name != "AT-006" {
+				t.Skip("it takes seconds")
+			}
 			s := newScreen(t)
 			do(s)
 			s.clear()

@@ -162,12 +162,16 @@ func TestKillEndsAll(t *testing.T) {
 // Searches for orphans steal no exit status: neither of os/exec's children nor of jobs.
 func TestNobodyElsesStatusIsTaken(t *testing.T) {
 	before := childrenNow(t)
+	each := 40
+	if testing.Short() {
+		each = 8
+	}
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Add(2)
 		go func() {
 			defer all.Done()
-			for n := range 40 {
+			for n := range each {
 				want := (i*40 + n) % 100
 				var exit *exec.ExitError
 				if err := exec.Command("sh", "-c", "exit "+strconv.Itoa(want)).Run(); want != 0 && (!errors.As(err, &exit) || exit.ExitCode() != want) {
@@ -177,7 +181,7 @@ func TestNobodyElsesStatusIsTaken(t *testing.T) {
 		}()
 		go func() {
 			defer all.Done()
-			for n := range 40 {
+			for n := range each {
 				want := (i*40 + n) % 100
 				p, err := job(t, fmt.Sprintf("(setsid sh -c 'exit 1' &); (setsid sleep 1000 </dev/null >/dev/null 2>&1 &); exit %d", want)).Start()
 				if err != nil {

@@ -293,8 +293,11 @@ func sameButFold(got, want []string) bool {
 
 func TestDamageOfTheFileIsNeverServed(t *testing.T) {
 	times := 24
-	if long() {
+	switch {
+	case long():
 		times = 2000
+	case testing.Short():
+		times = 8
 	}
 	const batches = 40
 	l, path := create(t)

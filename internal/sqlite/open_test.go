@@ -279,7 +279,11 @@ func TestOpeningWhileAnotherWrites(t *testing.T) {
 	must(t, l.Close())
 	c := start(t, "write", path)
 	defer c.signal(syscall.SIGKILL)
-	for range 300 { // long enough for events to be moved from the write-ahead log to the file and back to its beginning
+	times := 300
+	if testing.Short() {
+		times = 60
+	}
+	for range times { // long enough for events to be moved from the write-ahead log to the file and back to its beginning
 		for range 10 {
 			c.says()
 		}

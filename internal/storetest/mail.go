@@ -20,7 +20,7 @@ import (
 // goroutines, each with a log of its own.
 func Mail(t *testing.T, o Opener, start func(t *testing.T, writer, n int) (wait func() error)) {
 	const writers = 4
-	each := 2000
+	each := 500
 	switch {
 	case os.Getenv("SWARM_TEST_LONG") != "":
 		each = 100_000

@@ -56,7 +56,11 @@ func TestFollowsTheLoop(t *testing.T) {
 // A fold that is stored and restored after any event gives the same picture and the same stored
 // fold as one that never was.
 func TestStoredAnywhere(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		events := newSim(t, seed, somePlans(seed)...).run()
 		whole := New("r1")
 		var pictures []Picture

@@ -48,9 +48,9 @@ func Run(t *testing.T, run Subject) {
 	t.Run("a swarm with a budget that crashes at every append", func(t *testing.T) { swarmBudgetCrashes(t, run.some()) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
-	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
-	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
-	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { growthCrashes(t, run) })
+	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run.some()) })
+	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run.some()) })
+	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { growthCrashes(t, run.some()) })
 	t.Run("a budget holds, with a crash at every append", func(t *testing.T) { budgetCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
@@ -268,7 +268,10 @@ func crashEverywhere(t *testing.T, run Subject) {
 func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
 	t.Helper()
 	step := 1
-	if s.Some || testing.Short() {
+	switch {
+	case testing.Short():
+		step = 19
+	case s.Some:
 		step = 7
 	}
 	for i, committed := range []bool{false, true} {

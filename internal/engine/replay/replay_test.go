@@ -83,8 +83,12 @@ func TestAReplayThatCrashes(t *testing.T) {
 				first := w.begin()
 				w.live(first)
 				rec := w.record(first)
+				step := 1
+				if testing.Short() {
+					step = 5
+				}
 				for _, committed := range []bool{false, true} {
-					for at := 1; ; at++ {
+					for at := 1; ; at += step {
 						id := w.begin()
 						_, err := w.drive(id, replay.Engine(rec), at, committed)
 						if err == nil {

@@ -345,6 +345,9 @@ func TestWhatStopsAnAnswer(t *testing.T) {
 
 func TestALongAnswerKeepsItsEnd(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
+		if testing.Short() && kind != "anthropic" {
+			t.Skip("it takes a second")
+		}
 		long := strings.Repeat("a line of text\n", 5<<20/15)
 		b := newBench(t, kind, modeltest.Answer{Text: long})
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
