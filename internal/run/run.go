@@ -435,6 +435,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 
 // leave ends everything that the turns used. If the run has not ended, it records the interruption.
 func (d *driver) leave(ctx context.Context, err error) error {
+	_ = d.runner.SaveReports() // copies of what the log has
 	closing := d.runner.Close()
 	if d.toolServer != nil {
 		closing = errors.Join(closing, d.toolServer.close(), d.servers.Close())

@@ -181,8 +181,11 @@ func (r *Runner) makeIteration(w *work) error {
 		}
 		w.made = prompt.BuildSynthesis(&s)
 	default:
-		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Task: state.Task(w.c.Agent), Team: r.teammates(state, w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
+		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Task: state.Task(w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
 			Number: w.c.Iteration, Of: state.Iterations, Failures: failures}
+		if it.Team, err = r.teammates(state, w.c.Agent); err != nil {
+			return err
+		}
 		if it.History, err = r.history(w.c.Agent); err != nil {
 			return err
 		}
@@ -202,7 +205,7 @@ func (r *Runner) wishes(w *work) ([]mail.Item, error) {
 
 // teammates lists the agents of a swarm for the prompt of one of them. It shows what those have said
 // whose results its subtask needs. Of the others it names the reports, so that it stays short.
-func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prompt.Teammate) {
+func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prompt.Teammate, err error) {
 	needs := state.Needs(agent)
 	for _, a := range state.Agents {
 		t := prompt.Teammate{Name: a.Name, Task: prompt.HeadChars(a.Task, state.Chars)}
@@ -218,12 +221,19 @@ func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prom
 			}
 		case a.Outcome != "":
 			t.State = "ended: " + a.Reason
+			report, err := r.unfinished(a)
+			if err != nil {
+				return nil, err
+			}
+			if report != "" {
+				t.State += "; report: " + report
+			}
 		case len(a.Waits) > 0:
 			t.State = "waits for " + strings.Join(a.Waits, ", ")
 		}
 		all = append(all, t)
 	}
-	return all
+	return all, nil
 }
 
 // taskList returns the task list of a swarm. If it has nothing but the subtasks of the agents, which
@@ -284,6 +294,13 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 				last = append(last, s.Outcome())
 			}
 			res.Text = strings.Join(last, "\n")
+			report, err := r.unfinished(a)
+			if err != nil {
+				return nil, err
+			}
+			if report != "" {
+				res.Text += "\n(report: " + report + ")"
+			}
 		}
 		all = append(all, res)
 	}

@@ -50,9 +50,10 @@ type Runner struct {
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
 	fold      logFold
-	writers   map[bool][]*fileWriter // turns that may be changing files now, by whether their changes are recorded
-	blind     bool                   // the notice that changes are not recorded was given
-	overlaps  map[[2]string]bool     // pairs of agents for which the notice of a possible overlap was given
+	reported  map[string]swarm.TurnID // by agent of a swarm that is not done: the last turn that its report in the workspace has
+	writers   map[bool][]*fileWriter  // turns that may be changing files now, by whether their changes are recorded
+	blind     bool                    // the notice that changes are not recorded was given
+	overlaps  map[[2]string]bool      // pairs of agents for which the notice of a possible overlap was given
 	control   controlWatch
 }
 

@@ -167,25 +167,84 @@ func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err 
 		}
 		return name, text, nil
 	}
-	b := []byte("# Report of " + w.c.Agent + ", from what it said and published\n\n" + strings.TrimSpace(w.report) + "\n")
+	if r.writeFile(name, r.composeReport(w.c.Agent, w.report)) != nil {
+		return "", nil, nil
+	}
+	return name, nil, nil
+}
+
+// composeReport makes the report of an agent that has written none, of what it said and published.
+func (r *Runner) composeReport(agent, said string) []byte {
+	b := []byte("# Report of " + agent + ", from what it said and published\n\n" + strings.TrimSpace(said) + "\n")
 	for after := int64(0); ; {
 		const page = 100
 		events, err := r.Log.Read(after, page, swarm.ToTopics)
 		if err != nil || len(events) == 0 {
-			break
+			return r.redact(b)
 		}
 		for i := range events {
 			e := &events[i]
 			after = e.Seq
-			if entry, err := swarm.Body[swarm.TopicEntry](e); err == nil && e.Agent == w.c.Agent {
+			if entry, err := swarm.Body[swarm.TopicEntry](e); err == nil && e.Agent == agent {
 				b = fmt.Appendf(b, "\n## %s\n%s\n", entry.Topic, strings.TrimSpace(entry.Text()))
 			}
 		}
 	}
-	if r.writeFile(name, r.redact(b)) != nil {
-		return "", nil, nil
+}
+
+// unfinished returns the report of an agent that has ended without being done: its name, or "" if it
+// has not begun. It is on disk before a prompt names it.
+func (r *Runner) unfinished(a agentapi.SwarmAgent) (string, error) {
+	if a.Outcome == "" || a.Outcome == swarm.OutcomeDone || len(r.fold.steps[a.Name]) == 0 {
+		return "", nil
 	}
-	return name, nil, nil
+	name := ReportName(a.Name)
+	if r.Workspace == "" || r.reported[a.Name] == a.Turn {
+		return name, nil
+	}
+	steps, err := r.history(a.Name)
+	if err != nil {
+		return "", err
+	}
+	var text []byte
+	if h := r.fold.written[a.Name]; h != "" {
+		if text, err = r.Log.Body(h); err != nil {
+			return "", err
+		}
+	} else {
+		said := "It is not finished (" + string(a.Outcome) + "): " + a.Reason + ".\n"
+		for i := range steps {
+			said += fmt.Sprintf("\n%d. %s", steps[i].Iteration, steps[i].Outcome())
+		}
+		text = r.composeReport(a.Name, said)
+	}
+	if r.writeFile(name, text) == nil { // otherwise the log has what prompts need
+		put(&r.reported, a.Name, a.Turn)
+	}
+	return name, nil
+}
+
+// SaveReports saves the reports of the agents of a swarm that have ended without being done, if no
+// prompt has named them.
+func (r *Runner) SaveReports() error {
+	if r.Workspace == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return err
+	}
+	state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
+	if err != nil {
+		return err
+	}
+	for _, a := range state.Agents {
+		if _, err := r.unfinished(a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readFile reads a regular file of the workspace, as far as an output is stored.
