@@ -228,6 +228,11 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/provider/a2a", "agents that others publish"},
 		{"swarm/internal/providerkind", "the rows that it binds to constructors"},
 	}},
+	"swarm/internal/desk": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/strictjson", "files of workers are read strictly"},
+	}},
 	"swarm/internal/sqlite": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/statedir": {3, []use{
 		{"swarm", nouns},
@@ -421,6 +426,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/run", "starts, resumes and steers runs"},
 		{"swarm/internal/line", "the built-in agent that notifies a person"},
 		{"swarm/internal/session", "conversations"},
+		{"swarm/internal/desk", "desks by themselves, without a run"},
 		{"swarm/internal/tool", "preflight checks of tools"},
 		{"swarm/internal/api", "`swarm serve`"},
 		{"swarm/internal/a2a", "publishes agents to other programs"},
@@ -481,6 +487,7 @@ var foreign = []struct {
 	why    string
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
+	{"github.com/fsnotify/", []string{"swarm/internal/desk"}, "changes of files are followed in one place"},
 	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only screens draw"},
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "terminal colours and the width of texts"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "only the program has commands"},

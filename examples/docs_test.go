@@ -81,6 +81,9 @@ func TestDocumentedCommandsExist(t *testing.T) {
 				}
 				seen[name] = true
 				rest, _, _ = strings.Cut(rest, " '") // a text that is given
+				if words := strings.Fields(rest); len(words) > 0 && regexp.MustCompile(`(?m)^  `+regexp.QuoteMeta(words[0])+` +[A-Z]`).MatchString(text) {
+					text = help(name, words[0])
+				}
 				for _, f := range flag.FindAllStringSubmatch(rest, -1) {
 					if !regexp.MustCompile(`(?m)[\s,]` + f[1] + `([\s,]|$)`).MatchString(text) {
 						t.Errorf("%s: swarm %s has no flag %s", document, name, f[1])

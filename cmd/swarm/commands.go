@@ -31,6 +31,7 @@ func (a *app) commandTable() []commandRow {
 		{a.runCommand(), everyone},
 		{a.teamCommand(), everyone},
 		{a.solveCommand(), everyone},
+		{a.deskCommand(), everyone},
 		{a.resumeCommand(), ownRuns},
 		{a.retryCommand(), ownRuns},
 		{a.closeCommand(), ownRuns},

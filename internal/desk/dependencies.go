@@ -1,0 +1,140 @@
+package desk
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"swarm"
+	"swarm/internal/strictjson"
+)
+
+// Dependencies are inbox/dependencies.json: whose outputs the agent gets, and for whom it waits.
+type Dependencies struct {
+	DependsOn []Dependency `json:"depends_on"`
+	WaitFor   []string     `json:"wait_for"`
+}
+
+// A Dependency names outputs of another agent, and where they are copied to.
+type Dependency struct {
+	Agent   string   `json:"agent"`
+	Outputs []string `json:"outputs"` // paths below its outbox/
+	CopyTo  string   `json:"copy_to"` // a folder below inbox/
+}
+
+// ReadDependencies reads the text of a dependencies.json. Unknown fields are ignored.
+func ReadDependencies(text []byte) (Dependencies, error) {
+	var d Dependencies
+	if len(text) > MaxState {
+		return d, swarm.Errorf(swarm.BadInput, "dependencies.json has %d bytes; %d are allowed", len(text), MaxState)
+	}
+	one, err := strictjson.ReadValue(text)
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(one, &d); err != nil {
+		return d, swarm.Errorf(swarm.BadInput, "dependencies.json cannot be read: %w", err).
+			WithHint(`write {"depends_on": [{"agent": …, "outputs": ["outbox/…"], "copy_to": "inbox/…"}], "wait_for": […]}`)
+	}
+	return d, d.Check()
+}
+
+// Check returns the first name or path that leads out of a desk, or nil.
+func (d Dependencies) Check() error {
+	for i, dep := range d.DependsOn {
+		if err := dep.check(); err != nil {
+			return inField(fmt.Sprintf("depends_on[%d]", i), err)
+		}
+	}
+	for i, name := range d.WaitFor {
+		if err := swarm.CheckTaskName(name); err != nil {
+			return inField(fmt.Sprintf("wait_for[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (d Dependency) check() error {
+	if err := swarm.CheckTaskName(d.Agent); err != nil {
+		return inField("agent", err)
+	}
+	for i, name := range d.Outputs {
+		if _, err := localPath(name, Outbox, false); err != nil {
+			return inField(fmt.Sprintf("outputs[%d]", i), err)
+		}
+	}
+	if _, err := d.folder(); err != nil {
+		return inField("copy_to", err)
+	}
+	return nil
+}
+
+// folder is where the outputs are copied to. Without copy_to it is the inbox itself.
+func (d Dependency) folder() (string, error) {
+	if d.CopyTo == "" {
+		return Inbox, nil
+	}
+	return localPath(d.CopyTo, Inbox, true)
+}
+
+// inField says in which field an error is.
+func inField(field string, err error) error {
+	return swarm.Errorf(swarm.BadInput, "%s: %w", field, err).WithHint("%s", swarm.HintOf(err))
+}
+
+func (d Dependencies) render() []byte {
+	if d.DependsOn == nil {
+		d.DependsOn = []Dependency{}
+	}
+	if d.WaitFor == nil {
+		d.WaitFor = []string{}
+	}
+	return renderJSON(d)
+}
+
+// Dependencies reads inbox/dependencies.json. A desk without one depends on nothing.
+func (d *Desk) Dependencies() (Dependencies, error) {
+	if _, err := d.root.Lstat(DependenciesFile); err != nil {
+		return Dependencies{}, nil //nolint:nilerr // it is not there
+	}
+	text, err := d.read(DependenciesFile, MaxState)
+	if err != nil {
+		return Dependencies{}, d.unusable(DependenciesFile, err)
+	}
+	deps, err := ReadDependencies(text)
+	if err != nil {
+		return deps, d.inFile(DependenciesFile, text, err)
+	}
+	return deps, nil
+}
+
+// Receive copies the declared outputs of a finished agent into the inbox, before the worker starts. A
+// missing output is an error that names it: the worker must not start without it. It returns the files
+// that are too large to copy, for the caller to name in the instructions.
+func (d *Desk) Receive(dep Dependency, from *Desk) (references []Recorded, err error) {
+	if err := dep.check(); err != nil {
+		return nil, err
+	}
+	folder, err := dep.folder()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range dep.Outputs {
+		source, err := localPath(name, Outbox, false)
+		if err != nil {
+			return references, err
+		}
+		to := path.Join(folder, path.Base(source))
+		if to == InstructionsFile || to == DependenciesFile {
+			return references, swarm.Errorf(swarm.BadInput, "the output %s of %s would replace %s", name, dep.Agent, to).
+				WithHint("set copy_to to a folder: inbox/%s/", dep.Agent)
+		}
+		large, err := d.copyFrom(from.root, source, to)
+		if err != nil {
+			return references, swarm.Errorf(swarm.WaitFailed, "the output %s of %s, which %s depends on: %w", name, dep.Agent, d.Name(), err).
+				WithHint("see what it has: swarm desk collect %s", from.path)
+		}
+		references = append(references, large...)
+	}
+	return references, nil
+}

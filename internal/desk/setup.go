@@ -1,0 +1,300 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"swarm"
+)
+
+// A Setup is what a new desk starts with.
+type Setup struct {
+	Skill        string // SKILL.md
+	Instructions Instructions
+	Dependencies *Dependencies // nil = none, and no file
+	Inputs       []Input
+}
+
+// An Input is a file or a folder that the worker gets.
+type Input struct {
+	Name        string // in the inbox: data/a.csv
+	Description string
+	Source      string // where it is now
+	From        *Desk  // Source is a path of this desk; nil = a path of the caller's own
+}
+
+// Create makes a desk in a folder that does not exist yet, or is empty. Inputs are copied, or named in
+// the instructions if they are larger than [MaxFile]. The caller keeps the manifest where the worker
+// cannot change it, and compares with it at the end: [Desk.Verify].
+//
+// status.json is written last. So a folder without one is a desk whose making was interrupted.
+func Create(dir string, s Setup) (*Desk, Manifest, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, Manifest{}, err
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return nil, Manifest{}, noFolder(dir, err)
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, Manifest{}, noFolder(dir, err)
+	}
+	d := &Desk{root: root, path: abs}
+	err = d.checkEmpty(dir)
+	var m Manifest
+	if err == nil {
+		if m, err = d.fill(s); err != nil {
+			d.undo()
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, Manifest{}, err
+	}
+	return d, m, nil
+}
+
+func (d *Desk) checkEmpty(dir string) error {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return noFolder(dir, err)
+	}
+	defer f.Close()
+	there, err := f.Readdirnames(1)
+	if len(there) > 0 {
+		return swarm.Errorf(swarm.BadInput, "the folder %s is not empty", dir).
+			WithHint("choose another name, or see what is there: swarm desk status %s", dir)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return noFolder(dir, err)
+	}
+	return nil
+}
+
+// undo removes what fill has made before it failed. Only a folder that is empty then goes with it.
+func (d *Desk) undo() {
+	for _, name := range []string{Inbox, Outbox, Workspace, SkillFile, StatusFile} {
+		_ = d.root.RemoveAll(name)
+	}
+	_ = os.Remove(d.path)
+}
+
+func (d *Desk) fill(s Setup) (Manifest, error) {
+	for _, folder := range []string{Inbox, Outbox, Workspace} {
+		if err := d.root.Mkdir(folder, 0o755); err != nil {
+			return Manifest{}, d.unusable(folder, err)
+		}
+	}
+	s.Instructions.Inputs = append([]Provided(nil), s.Instructions.Inputs...)
+	var references []Recorded
+	for _, in := range s.Inputs {
+		large, err := d.put(in)
+		if err != nil {
+			return Manifest{}, err
+		}
+		references = append(references, large...)
+		s.Instructions.Inputs = append(s.Instructions.Inputs, provided(in, large)...)
+	}
+	if s.Dependencies != nil {
+		if err := s.Dependencies.Check(); err != nil {
+			return Manifest{}, err
+		}
+		if err := d.write(DependenciesFile, s.Dependencies.render()); err != nil {
+			return Manifest{}, err
+		}
+	}
+	if err := d.write(SkillFile, []byte(s.Skill)); err != nil {
+		return Manifest{}, err
+	}
+	if err := d.write(InstructionsFile, s.Instructions.Render()); err != nil {
+		return Manifest{}, err
+	}
+	if err := d.write(StatusFile, Status{State: Pending}.render()); err != nil {
+		return Manifest{}, err
+	}
+	m, err := d.Record()
+	m.References = references
+	return m, err
+}
+
+// provided lists an input in the instructions. A large file is listed by its path.
+func provided(in Input, large []Recorded) (all []Provided) {
+	whole := len(large) == 1 && path.Base(large[0].Path) == path.Base(in.Name)
+	if !whole {
+		all = append(all, Provided{in.Name, in.Description})
+	}
+	for _, r := range large {
+		note := fmt.Sprintf("not copied, it has %d bytes", r.Size)
+		if whole && in.Description != "" {
+			note = in.Description + " (" + note + ")"
+		}
+		all = append(all, Provided{r.Path, note})
+	}
+	return all
+}
+
+// put copies an input into the inbox. It returns the files that were too large for that.
+func (d *Desk) put(in Input) (large []Recorded, err error) {
+	name, err := localPath(path.Join(Inbox, in.Name), Inbox, false)
+	if err != nil {
+		return nil, err
+	}
+	if name == InstructionsFile || name == DependenciesFile {
+		return nil, swarm.Errorf(swarm.BadInput, "the input %s has the name of a file of the protocol", in.Name).
+			WithHint("give it another name")
+	}
+	from, source, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	return d.copyFrom(from, source, name)
+}
+
+// open opens the folder that the input lies in, and returns its path there.
+func (in Input) open() (*os.Root, string, error) {
+	if in.From != nil {
+		source, err := localPath(in.Source, Outbox, false)
+		if err != nil {
+			return nil, "", err
+		}
+		root, err := in.From.root.OpenRoot(".")
+		return root, source, err
+	}
+	abs, err := filepath.Abs(in.Source)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(filepath.Dir(abs))
+	if err != nil {
+		return nil, "", unusable(in.Source, err)
+	}
+	return root, filepath.Base(abs), nil
+}
+
+// copyFrom copies a file or a folder of another root into this desk.
+func (d *Desk) copyFrom(from *os.Root, source, name string) (large []Recorded, err error) {
+	info, err := from.Lstat(source)
+	if err != nil {
+		return nil, unusable(filepath.Join(from.Name(), source), err)
+	}
+	files := []entry{{source, info}}
+	if info.IsDir() {
+		if files, err = walk(from, source, nil); err != nil {
+			return nil, unusable(filepath.Join(from.Name(), source), err)
+		}
+		if err := d.root.MkdirAll(name, 0o755); err != nil {
+			return nil, d.unusable(name, err)
+		}
+	}
+	for _, f := range files {
+		to := path.Join(name, strings.TrimPrefix(f.path, source))
+		if !goodName(to) {
+			return large, swarm.Errorf(swarm.BadInput, "the name %s cannot be used in a desk", swarm.Quote(to)).
+				WithHint("rename the file: UTF-8, without control characters and backslashes")
+		}
+		reference, err := d.copyFile(from, f.path, to)
+		if err != nil {
+			return large, err
+		}
+		if reference != nil {
+			large = append(large, *reference)
+		}
+	}
+	return large, nil
+}
+
+// copyFile copies one file, read-only. Both ends are files, so that [io.Copy] has the kernel do it,
+// by a reflink where the file system has those. A copy is not synced: the original is the truth, and
+// a manifest finds a copy that a crash cut.
+func (d *Desk) copyFile(from *os.Root, source, name string) (reference *Recorded, err error) {
+	f, info, err := openRegular(from, source)
+	if err != nil {
+		return nil, unusable(filepath.Join(from.Name(), source), err)
+	}
+	defer f.Close()
+	if info.Size() > MaxFile {
+		r, err := hash(f, filepath.Join(from.Name(), source))
+		return &r, err
+	}
+	if err := d.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return nil, d.unusable(path.Dir(name), err)
+	}
+	err = replace(d.root, name, 0o444, false, func(to *os.File) error {
+		n, err := io.Copy(to, io.LimitReader(f, MaxFile+1))
+		if err == nil && n > MaxFile {
+			return errLarge // it grew meanwhile
+		}
+		return err
+	})
+	if err != nil {
+		return nil, d.unusable(name, err)
+	}
+	return nil, nil
+}
+
+const archiveFolder = "_archive"
+
+// Archive moves the folder to _archive/NAME beside it. It returns the new path. The desk stays open.
+func (d *Desk) Archive(name string) (string, error) {
+	to := filepath.Join(filepath.Dir(d.path), archiveFolder, name)
+	if !filepath.IsLocal(name) || strings.ContainsRune(name, filepath.Separator) {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an archived desk", swarm.Quote(name))
+	}
+	if err := d.same(); err != nil {
+		return "", err
+	}
+	parent, err := os.OpenRoot(filepath.Dir(d.path))
+	if err != nil {
+		return "", unusable(d.path, err)
+	}
+	defer parent.Close()
+	if err := parent.MkdirAll(archiveFolder, 0o755); err != nil {
+		return "", unusable(filepath.Dir(to), err)
+	}
+	if err := parent.Rename(filepath.Base(d.path), path.Join(archiveFolder, name)); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return "", swarm.Errorf(swarm.BadInput, "%s is there already: %w", to, fs.ErrExist)
+		}
+		return "", unusable(d.path, err)
+	}
+	d.path = to
+	return to, nil
+}
+
+// Remove deletes the folder with all that is in it.
+func (d *Desk) Remove() error {
+	if err := d.same(); err != nil {
+		return err
+	}
+	parent, err := os.OpenRoot(filepath.Dir(d.path))
+	if err != nil {
+		return unusable(d.path, err)
+	}
+	defer parent.Close()
+	if err := parent.RemoveAll(filepath.Base(d.path)); err != nil {
+		return unusable(d.path, err)
+	}
+	return nil
+}
+
+// same refuses to move or delete another folder that has taken the desk's place.
+func (d *Desk) same() error {
+	opened, err := d.root.Stat(".")
+	if err != nil {
+		return d.unusable(".", err)
+	}
+	named, err := os.Lstat(d.path)
+	if err != nil || !os.SameFile(opened, named) {
+		return swarm.Errorf(swarm.BadInput, "%s is no longer the desk that was opened", d.path).
+			WithHint("name the folder itself, not a link to it")
+	}
+	return nil
+}

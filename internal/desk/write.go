@@ -1,0 +1,82 @@
+package desk
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// Temporary files of ours. They are never collected, listed or read.
+const (
+	tempPrefix = ".swarm-"
+	tempSuffix = ".tmp"
+)
+
+func tempName() string { return tempPrefix + rand.Text()[:12] + tempSuffix }
+
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
+// write replaces a file of the desk. When it returns, the file is on disk.
+func (d *Desk) write(name string, text []byte) error {
+	err := replace(d.root, name, 0o644, true, func(f *os.File) error {
+		_, err := f.Write(text)
+		return err
+	})
+	if err != nil {
+		return d.unusable(name, err)
+	}
+	return nil
+}
+
+// replace replaces a file atomically: a reader, and a crash, find the old content or the new one. With
+// durable it is on disk when replace returns: first the content, then the name.
+func replace(root *os.Root, name string, mode fs.FileMode, durable bool, fill func(*os.File) error) error {
+	temp, err := fillTemp(root, path.Dir(name), mode, durable, fill)
+	if err != nil {
+		return err
+	}
+	if err := root.Rename(temp, name); err != nil {
+		_ = root.Remove(temp)
+		return err
+	}
+	if !durable {
+		return nil
+	}
+	return syncFolder(root, path.Dir(name))
+}
+
+// fillTemp makes a temporary file with content.
+func fillTemp(root *os.Root, dir string, mode fs.FileMode, durable bool, fill func(*os.File) error) (string, error) {
+	temp := path.Join(dir, tempName())
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = root.Remove(temp)
+		return "", err
+	}
+	return temp, nil
+}
+
+// syncFolder takes the names in a folder to disk.
+func syncFolder(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
