@@ -181,7 +181,7 @@ func TestStatusOfARewriter(t *testing.T) {
 	})
 	r, now := NewStatusReader(d, Status{State: Pending}), clock
 	running := 0
-	for range times(500, 2000, 10_000) {
+	for reads := times(500, 2000, 10_000); reads > 0 || running == 0; reads-- {
 		now = now.Add(time.Millisecond)
 		got := r.Read(now)
 		if got.Violation != nil || got.Status.State != Pending && got.Status.State != Running {
@@ -196,9 +196,6 @@ func TestStatusOfARewriter(t *testing.T) {
 	}
 	close(stop)
 	writer.Wait()
-	if running == 0 {
-		t.Error("running was never seen")
-	}
 }
 
 // TestStatusOfAKilledWriter: half a file is a violation only when it stays so, and a worker that is gone
