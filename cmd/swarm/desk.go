@@ -33,7 +33,8 @@ These commands need no compose file. They work on any folder that follows the pr
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.deskNewCommand(), a.deskStatusCommand(), a.deskValidateCommand())
+	cmd.AddCommand(a.deskNewCommand(), a.deskRunCommand(), a.deskStatusCommand(), a.deskCollectCommand(),
+		a.deskDissolveCommand(), a.deskValidateCommand())
 	return cmd
 }
 

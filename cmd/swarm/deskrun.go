@@ -1,0 +1,443 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/desk"
+	"swarm/internal/process"
+	"swarm/internal/term"
+)
+
+// A deskRun is one attempt at a desk.
+type deskRun struct {
+	*desk.Desk
+	command []string // nil = somebody outside works there
+	env     []string // NAME or NAME=VALUE
+	again   bool
+	timeout time.Duration
+}
+
+func (a *app) deskRunCommand() *cobra.Command {
+	r := deskRun{}
+	cmd := &cobra.Command{
+		Use:   "run DESK [-- COMMAND…]",
+		Short: "Have a command work at a desk, or wait for somebody who does",
+		Long: `Start a command in the folder of the desk, with its path in SWARM_DESK, and collect the outbox when it has
+ended. Without a command, somebody else works there: a person, or a program on this or another machine.
+Both are followed by status.json.
+
+First wait for the desks beside this one that inbox/dependencies.json names, and copy their outputs. A
+desk that failed gets another attempt: its outbox moves to outbox/partial/, and the instructions say why
+it failed.
+
+A worker that ends without a final state, completes without summary.md and a deliverable, or changes its
+inbox has failed. Exits with 0 if the worker completed, and with 1 if it failed.`,
+		Example: "  swarm desk run notes -- python3 \"$PWD/worker.py\"\n" +
+			"  swarm desk run notes --env ANTHROPIC_API_KEY -- claude -p 'Do what SKILL.md says'\n  swarm desk run notes --timeout 1h",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeDesk,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at := cmd.ArgsLenAtDash()
+			if at < 0 {
+				at = len(args)
+			}
+			if at != 1 || len(args) > 1 && args[1] == "" {
+				return swarm.Errorf(swarm.BadInput, "name one desk, and the command after --").
+					WithHint("swarm desk run %s -- %s", args[0], strings.Join(args[1:], " "))
+			}
+			d, err := desk.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			r.Desk, r.command = d, args[1:]
+			return a.runDesk(&r)
+		},
+	}
+	cmd.Flags().BoolVar(&r.again, "again", false, "another attempt, also at a desk that is completed or running")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 0, "the most that the worker may take, such as 10m; 0 is no limit")
+	cmd.Flags().StringArrayVar(&r.env, "env", nil, "give the command a variable: `NAME`, or NAME=VALUE; keys of vendors are not passed on by themselves")
+	return cmd
+}
+
+func (a *app) runDesk(r *deskRun) error {
+	unlock, err := r.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, end := leaveSignals()
+	defer end()
+	if r.timeout > 0 {
+		late := swarm.Errorf(swarm.TimedOut, "the worker took longer than %v", r.timeout).WithHint("give it more with --timeout")
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, r.timeout, late)
+		defer stop()
+	}
+	if errs := wrongInbox(r.Desk); len(errs) > 0 {
+		return errs[0]
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	w := desk.NewWatcher(desk.WatchOptions{})
+	defer w.Close()
+	if err := a.awaitOthers(ctx, w, r.Desk); err != nil {
+		return err
+	}
+	manifest, err := r.Record()
+	if err != nil {
+		return err
+	}
+	reading, err := a.work(ctx, w, r)
+	if err != nil {
+		return r.cut(reading, err)
+	}
+	c, err := r.Collect(context.WithoutCancel(ctx), desk.CollectOptions{Status: reading.Status, Manifest: &manifest})
+	if err != nil {
+		return err
+	}
+	if reading.Violation != nil {
+		c.Violations = append(c.Violations, reading.Violation)
+	}
+	if why := c.Failure(); why != nil {
+		if err := r.Fail(reading.Status, *why); err != nil {
+			return err
+		}
+	}
+	return a.printCollection(r.Desk, c)
+}
+
+// wrongInbox is what keeps a worker from starting.
+func wrongInbox(d *desk.Desk) []*swarm.Error {
+	errs, _ := desk.Validate(d.Path())
+	inbox := filepath.Join(d.Path(), desk.Inbox)
+	return slices.DeleteFunc(errs, func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) })
+}
+
+// prepare makes the desk pending, if it may be worked at.
+func (r *deskRun) prepare(ctx context.Context) error {
+	now := r.Status(ctx)
+	state := now.Status.State
+	switch {
+	case state == desk.Pending && now.Violation == nil:
+		return nil
+	case len(r.command) == 0 && !r.again && (state == desk.Running || state == desk.Completed):
+		return nil // somebody outside was quicker than we
+	case state != desk.Failed && !r.again:
+		what := string(state)
+		if what == "" {
+			what = "unreadable"
+		}
+		return swarm.Errorf(swarm.BadInput, "the desk %s is %s", r.Name(), what).
+			WithHint("for another attempt: swarm desk run --again %s", r.Path())
+	}
+	why := desk.Failure{Message: "a person asked for another attempt"}
+	if state == desk.Failed && now.Status.Error != nil {
+		why = *now.Status.Error
+	}
+	return r.Reset(r.Attempts()+1, why)
+}
+
+// awaitOthers waits for the desks that this one depends on, and copies what they have for it.
+func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) error {
+	deps, err := d.Dependencies()
+	if err != nil {
+		return err
+	}
+	names := slices.Clone(deps.WaitFor)
+	for _, dep := range deps.DependsOn {
+		if !slices.Contains(names, dep.Agent) {
+			names = append(names, dep.Agent)
+		}
+	}
+	others := map[string]*desk.Desk{}
+	for _, name := range names {
+		other, err := desk.Open(filepath.Join(filepath.Dir(d.Path()), name))
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		others[name] = other
+		if state := other.Status(ctx).Status.State; !state.Final() && !a.json {
+			fmt.Fprintf(a.stderr, "%s  waits for %s\n", d.Name(), name)
+		}
+		end, err := w.Follow(ctx, other, desk.Status{}, nil, nil)
+		if err != nil {
+			return err
+		}
+		if end.Violation != nil || end.Status.State != desk.Completed {
+			_, _, why := deskWords(end)
+			return swarm.Errorf(swarm.WaitFailed, "%s, which %s waits for, failed: %s", name, d.Name(), why).
+				WithHint("swarm desk run %s, and then this again", other.Path())
+		}
+	}
+	for _, dep := range deps.DependsOn {
+		if _, err := d.Receive(dep, others[dep.Agent]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work has the worker work, and returns how it ended.
+func (a *app) work(ctx context.Context, w *desk.Watcher, r *deskRun) (desk.Reading, error) {
+	tell := func(now desk.Reading) {
+		if !a.json && now.Status.State != desk.Pending {
+			a.tellDesk(a.stderr, r.Desk, now)
+		}
+	}
+	pending := desk.Status{State: desk.Pending}
+	if len(r.command) == 0 {
+		if !a.json {
+			fmt.Fprintf(a.stderr, "%s  waits for somebody to work in %s\n", r.Name(), r.Path())
+		}
+		return w.Follow(ctx, r.Desk, pending, nil, tell)
+	}
+	job, err := r.job()
+	if err != nil {
+		return desk.Reading{Status: pending}, err
+	}
+	say := func(piece string) { fmt.Fprint(a.stderr, a.foreign([]byte(piece))) }
+	job.Stdout, job.Stderr = say, say
+	p, err := job.Start()
+	if err != nil {
+		return desk.Reading{Status: pending}, process.Program{Name: r.command[0], Provider: "desk"}.StartError(r.Path(), err)
+	}
+	working, stop := context.WithCancel(ctx)
+	gone := make(chan string, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		status, _, err := p.Wait(working)
+		how := fmt.Sprintf("exit code %d", process.ExitCode(status))
+		if err != nil {
+			how = err.Error()
+		}
+		gone <- how
+	}()
+	reading, err := w.Follow(ctx, r.Desk, pending, gone, tell)
+	stop() // a worker that broke the protocol is ended
+	<-ended
+	return reading, err
+}
+
+// job is the program of the worker.
+func (r *deskRun) job() (process.Job, error) {
+	path, err := exec.LookPath(r.command[0])
+	if err != nil {
+		return process.Job{}, swarm.Errorf(swarm.NotFound, "there is no program %q: %w", r.command[0], err).
+			WithHint("write its path; the command runs in %s", r.Path())
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return process.Job{}, err
+	}
+	added := map[string]string{"SWARM_DESK": r.Path()}
+	for _, variable := range r.env {
+		name, value, found := strings.Cut(variable, "=")
+		if !found {
+			if value, found = os.LookupEnv(name); !found {
+				return process.Job{}, swarm.Errorf(swarm.BadInput, "--env %s: the variable is not set", name).
+					WithHint("export %s=…, or write --env %s=…", name, name)
+			}
+		}
+		added[name] = value
+	}
+	environment, err := process.NewEnvironment(nil, added)
+	if err != nil {
+		return process.Job{}, err
+	}
+	mark := process.Mark{Run: "desk", Task: r.Name(), Agent: swarm.AgentOf(r.Name()), Turn: rand.Text(), Iteration: 1, Attempt: r.Attempts() + 1}
+	env, err := environment.Of(mark, nil, r.Path())
+	if err != nil {
+		return process.Job{}, err
+	}
+	return process.Job{Path: path, Argv: r.command, Dir: r.Path(), Env: env, Run: mark.Run, Turn: mark.Turn}, nil
+}
+
+// cut ends an attempt that did not end by itself. Somebody outside may go on unless the time is over. A
+// command has been ended, so its desk is failed.
+func (r *deskRun) cut(now desk.Reading, err error) error {
+	kind := swarm.KindOf(err)
+	if kind != swarm.TimedOut && (kind != swarm.Stopped || len(r.command) == 0) {
+		return err
+	}
+	why := desk.Failure{Type: desk.AgentExited, Message: err.Error(), Recoverable: true}
+	if kind == swarm.TimedOut {
+		why.Type = "TimedOut"
+	}
+	return errors.Join(err, r.Fail(now.Status, why))
+}
+
+func (a *app) deskCollectCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "collect DESK",
+		Short: "Show what a worker has delivered, or copy it",
+		Long: `Read the outbox of a desk and list its files with size and SHA-256, the success criteria that the summary
+ticks, and the summary. workspace/ is left out. A completed desk without a summary or a deliverable, and
+links, pipes and devices in the outbox break the protocol.
+
+With -o, copy the files to a folder; nothing there is replaced. Exits with 1 if the worker has failed, has
+not finished, or broke the protocol.`,
+		Example:           "  swarm desk collect notes\n  swarm desk collect notes -o delivered\n  swarm desk collect notes --json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeDesk,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := desk.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			reading := d.Status(cmd.Context())
+			c, err := d.Collect(cmd.Context(), desk.CollectOptions{Status: reading.Status})
+			if err != nil {
+				return err
+			}
+			if e := problemOfReading(reading); e != nil {
+				c.Violations = append(c.Violations, e)
+			}
+			if out != "" {
+				if err := d.Export(c, out); err != nil {
+					return err
+				}
+			}
+			return a.printCollection(d, c)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "copy the files to this `FOLDER`")
+	return cmd
+}
+
+// printCollection prints what a worker has delivered, and sets the exit code.
+func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
+	why := c.Failure()
+	if why != nil {
+		a.exit = swarm.ExitFailed
+	}
+	if a.json {
+		return a.print(struct {
+			Desk string `json:"desk"`
+			*desk.Collection
+			Failure    *desk.Failure `json:"failure"`
+			Violations []problem     `json:"violations"`
+			Warnings   []problem     `json:"warnings"`
+		}{d.Name(), c, why, problems(c.Violations), problems(c.Warnings)})
+	}
+	if len(c.Files) > 0 {
+		table := term.NewTable("FILE", "KIND", "SIZE", "SHA-256").Right(2)
+		for _, f := range c.Files {
+			table.Row(f.Path, string(f.Kind), term.Bytes(f.Size), f.SHA256[:12])
+		}
+		if err := a.table(table); err != nil {
+			return err
+		}
+	}
+	for _, criterion := range c.Criteria {
+		box := "[ ]"
+		if criterion.Met {
+			box = "[x]"
+		}
+		fmt.Fprintln(a.stdout, box, a.foreign([]byte(criterion.Text)))
+	}
+	if c.Summary != "" {
+		fmt.Fprintf(a.stdout, "\n%s\n", strings.TrimRight(a.foreign([]byte(c.Summary)), "\n"))
+	}
+	a.listProblems("warning", c.Warnings)
+	a.listProblems("error", c.Violations)
+	if why != nil && len(c.Violations) == 0 {
+		fmt.Fprintf(a.stderr, "error: the desk %s failed: %s\n", d.Name(), term.Escape(why.String()))
+		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(nextAfter(d, why)))
+	}
+	return nil
+}
+
+// nextAfter is what to do about a failure.
+func nextAfter(d *desk.Desk, why *desk.Failure) string {
+	if why.Recoverable {
+		return "for another attempt: swarm desk run " + d.Name()
+	}
+	return "correct what is wrong in " + filepath.Join(d.Name(), desk.Inbox) + ", then: swarm desk run " + d.Name()
+}
+
+func (a *app) deskDissolveCommand() *cobra.Command {
+	var archive, force bool
+	cmd := &cobra.Command{
+		Use:   "dissolve DESK…",
+		Short: "Delete desks, or move them to _archive/",
+		Long: `Delete desks with all that is in them. With --archive, move them to _archive/ beside them. A desk whose
+worker is running, and a folder that is no desk, are refused.`,
+		Example:           "  swarm desk dissolve notes --archive\n  swarm desk dissolve notes report",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeDesks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			desks, err := openDesks(args)
+			if err != nil {
+				return err
+			}
+			defer closeDesks(desks)
+			for i, d := range desks {
+				state := d.Status(cmd.Context()).Status.State
+				unlock, err := d.Lock()
+				if err != nil {
+					return err
+				}
+				defer unlock()
+				if !force && (state == "" || state == desk.Running) {
+					what := "its worker is running"
+					if state == "" {
+						what = "its status.json cannot be read"
+					}
+					return swarm.Errorf(swarm.BadInput, "the desk %s stays: %s", args[i], what).
+						WithHint("see swarm desk status %s, or use --force", args[i])
+				}
+			}
+			for i, d := range desks {
+				if err := a.dissolve(d, args[i], archive); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&archive, "archive", false, "move them to _archive/ beside them")
+	cmd.Flags().BoolVar(&force, "force", false, "also those whose worker is running, or whose status cannot be read")
+	return cmd
+}
+
+// dissolve deletes a desk, or archives it under its name and the first free number.
+func (a *app) dissolve(d *desk.Desk, name string, archive bool) error {
+	what := "deleted"
+	if archive {
+		base := d.Name()
+		for n := 1; ; n++ {
+			to, err := d.Archive(fmt.Sprintf("%s.%d", base, n))
+			if errors.Is(err, os.ErrExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			what = "now " + filepath.Join(filepath.Dir(filepath.Clean(name)), filepath.Base(filepath.Dir(to)), filepath.Base(to))
+			break
+		}
+	} else if err := d.Remove(); err != nil {
+		return err
+	}
+	if !a.json {
+		fmt.Fprintf(a.stdout, "the desk %s is %s\n", term.Escape(name), term.Escape(what))
+	}
+	return nil
+}
