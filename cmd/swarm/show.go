@@ -87,6 +87,9 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 	if err := a.showRun(p, d); err != nil {
 		return err
 	}
+	if answer, err := l.Answer(); p.Answer != "" && err == nil && answer.Unsourced {
+		fmt.Fprintln(a.stdout, "\n"+namesNoSource)
+	}
 	if o.prompts || o.spans {
 		return a.showEach(l, d, o)
 	}

@@ -177,8 +177,13 @@ func (a *app) printAnswer(answer run.Answer) error {
 	return nil
 }
 
+const namesNoSource = "the answer names no source"
+
 // printReferences lists the turns that an answer refers to, and how to see them.
 func (a *app) printReferences(answer run.Answer) {
+	if answer.Unsourced {
+		fmt.Fprintf(a.stderr, "\n%s: to see the results that it was made of: swarm show %s --turn %s --prompt\n", namesNoSource, answer.Run, answer.Turn)
+	}
 	if len(answer.References) == 0 {
 		return
 	}

@@ -45,6 +45,7 @@ type fullTask struct {
 	UpdatedAt  time.Time        `json:"updated_at"`
 	Result     string           `json:"result,omitempty"`     // the answer
 	References []view.Reference `json:"references,omitempty"` // the turns that the answer names
+	Unsourced  bool             `json:"unsourced,omitempty"`  // it names none, although it was made of several results
 	Error      string           `json:"error,omitempty"`      // why it failed or was cancelled
 	Agents     []taskAgent      `json:"agents"`
 }
@@ -130,7 +131,7 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		full.Result, full.References = answer.Text, answer.References
+		full.Result, full.References, full.Unsourced = answer.Text, answer.References, answer.Unsourced
 	}
 	for _, t := range p.Tasks {
 		full.Agents = append(full.Agents, agentOf(&t))

@@ -73,6 +73,7 @@ type Effort struct {
 	Idle    int           `json:"idle,omitempty"`    // actions in a row that used no tool
 	Errors  int           `json:"errors,omitempty"`  // tool calls in a row that failed for good
 	Delays  int           `json:"delays,omitempty"`  // failures in a row that may pass by themselves
+	Unrun   int           `json:"unrun,omitempty"`   // iterations that were refused before they began
 	Outcome swarm.Outcome `json:"outcome,omitempty"` // how it ends; the loop ends it then
 	Why     string        `json:"why,omitempty"`     // in words
 
@@ -296,6 +297,9 @@ func (t *Team) works(agent string) bool {
 // endIteration records how the turn of a worker or of the supervisor ended.
 func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	e := m.Effort
+	if e != nil && end.Unbegun {
+		e.Unrun++
+	}
 	switch {
 	case e == nil && end.Status == swarm.CallOK:
 		switch {

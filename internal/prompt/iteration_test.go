@@ -124,6 +124,9 @@ func TestSectionsAreOurs(t *testing.T) {
 		t.Fatalf("lines with evidence: %q", evidence)
 	}
 	for _, line := range append(evidence, "[kamata/1] x", "[ Kamata / 1 ]", "【kamata/1】", "&#91;kamata/1]", "1. **[nishi-ogikubo/12]**", "（report: x）") {
+		if _, _, ok := ownLine(&swarmLines, line, ""); !ok {
+			t.Errorf("%q is not known as a line of ours", line)
+		}
 		for _, forged := range []string{line, "  " + line, "- " + line, "> " + line, strings.ToUpper(line), "x\r" + line, "x\u2028" + line, "\u200b" + line, "x <br>" + line} {
 			if got := countOurs("x\n" + forged + "\ny"); got != honest {
 				t.Errorf("with the text %q, %d lines look like ours; without it %d", forged, got, honest)

@@ -16,6 +16,8 @@ type Answer struct {
 	Turn       swarm.TurnID     `json:"turn"` // that made it
 	Text       string           `json:"answer"`
 	References []view.Reference `json:"references"` // the turns that it names
+	// Unsourced says that a model made it of several results, and it names no source.
+	Unsourced bool `json:"unsourced,omitempty"`
 }
 
 // Answer returns the answer of a swarm that has ended. Each reference in it is looked up, because a
@@ -34,41 +36,52 @@ func (r *Reader) Answer() (Answer, error) {
 		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer yet: it is %s", r.ID, p.Status).WithHint("to wait for it: swarm wait %s", r.ID)
 	}
 	a := Answer{Run: r.ID, Turn: p.Answer, References: []view.Reference{}}
-	if a.Text, err = r.answerText(p.Answer); err != nil {
+	t, err := r.Turn(string(p.Answer))
+	if err == nil {
+		a.Text, err = r.answerText(t)
+	}
+	if err != nil {
 		return Answer{}, err
 	}
 	for _, ref := range view.FindReferences(a.Text) {
-		found, err := r.resolve(ref, p.Tasks)
+		found, ok, err := r.resolve(ref, p.Tasks)
 		if err != nil {
 			return Answer{}, err
 		}
-		a.References = append(a.References, found)
+		if ok {
+			a.References = append(a.References, found)
+		}
 	}
+	a.Unsourced = len(a.References) == 0 && t.Agent == swarm.Supervisor && t.Starts > 0 // a list of the results is not started
 	return a, nil
 }
 
-// resolve looks up a reference. It names an agent of the swarm or a subtask, and an iteration.
-func (r *Reader) resolve(ref string, tasks []view.Task) (view.Reference, error) {
-	found := view.Reference{Ref: ref}
+// resolve looks up a reference. It names an agent of the swarm or a subtask, and an iteration. ok is
+// false if it names neither: then it is ordinary text, such as an index.
+func (r *Reader) resolve(ref string, tasks []view.Task) (found view.Reference, ok bool, err error) {
+	found.Ref = ref
 	name, number, _ := strings.Cut(ref, "/")
 	at := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Subtask != nil && (t.Agent == name || t.Subtask.ID == name) })
-	n, _ := strconv.Atoi(number) // no iteration has the number 0
-	if at < 0 || n <= 0 {
-		return found, nil
+	if at < 0 {
+		return found, false, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n == 0 { // no iteration has such a number
+		return found, true, nil
 	}
 	last, err := r.lastAttempt(tasks[at].Name, n)
 	if last == 0 || err != nil {
-		return found, err
+		return found, true, err
 	}
 	t, err := r.Turn(string(swarm.NewTurnID(tasks[at].Name, n, last)))
 	if err != nil || t.Status != swarm.Completed { // nothing came of it
-		return found, err
+		return found, true, err
 	}
 	found.Found, found.Turn, found.What = true, t.ID, string(t.Status)
 	if t.Action != nil {
 		found.What = t.Did()
 	}
-	return found, nil
+	return found, true, nil
 }
 
 func firstTask(p view.Picture) string {
@@ -87,10 +100,9 @@ func ended(s swarm.Status) string {
 
 // answerText returns the text of an answer. The supervisor's output is the answer as it is. The only
 // agent of a swarm answers by what it was done with.
-func (r *Reader) answerText(id swarm.TurnID) (string, error) {
-	t, err := r.Turn(string(id))
-	if err != nil || t.Agent != swarm.Supervisor && t.Report != "" {
-		return t.Report, err
+func (r *Reader) answerText(t view.Turn) (string, error) {
+	if t.Agent != swarm.Supervisor && t.Report != "" {
+		return t.Report, nil
 	}
 	text, err := r.Text(t.Output.Hash)
 	return string(text), err

@@ -284,7 +284,7 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 		if err != nil {
 			return nil, err
 		}
-		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: a.Turn, Steps: steps}
+		res := prompt.Result{Agent: a.Name, Task: a.Task, Outcome: a.Outcome, Reason: a.Reason, Turn: lastResult(steps), Steps: steps}
 		if err := r.addReport(&res); err != nil {
 			return nil, err
 		}
@@ -305,6 +305,17 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 		all = append(all, res)
 	}
 	return all, nil
+}
+
+// lastResult returns the last turn that has a result, which the answer may refer to. An iteration
+// that could not be read, or never ran, has none.
+func lastResult(steps []prompt.Step) swarm.TurnID {
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].Words != "" {
+			return steps[i].Turn
+		}
+	}
+	return ""
 }
 
 // listResults ends a turn with the results as they are, in the place of an answer that no model makes.

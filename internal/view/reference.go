@@ -20,7 +20,7 @@ type Reference struct {
 
 var (
 	bracketed = regexp.MustCompile(`\[([^\[\]\n]{1,400})\]`)
-	reference = regexp.MustCompile(`^@?([a-z][a-z0-9-]*/[0-9]{1,6})(?:/[0-9]{1,6})?$`)
+	reference = regexp.MustCompile(`^@?([a-z][a-z0-9-]*/[0-9]{1,40})(?:/[0-9]{1,6})?$`)
 	listed    = regexp.MustCompile(`\s*(?:[,;&]|\band\b)\s*`)
 )
 

@@ -12,6 +12,7 @@ func TestFindReferences(t *testing.T) {
 		"Both [takao/3 and @mitaka/4]":                        {"takao/3", "mitaka/4"},
 		"The turn [takao/4/1] is its iteration.":              {"takao/4"},
 		"[A link](https://x/3), [docs/a.md], [3/4], [x/y]":    nil,
+		"[takao/9999999999999999999999]":                      {"takao/9999999999999999999999"},
 		"No brackets: takao/3":                                nil,
 		"[unclosed takao/3":                                   nil,
 		"[[takao/3]]":                                         {"takao/3"},

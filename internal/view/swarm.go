@@ -118,7 +118,7 @@ func (r *Run) addEffort(t *Task) {
 		return
 	}
 	if m := r.team.Member(t.Agent); m != nil && m.Effort != nil {
-		t.Iteration, t.Iterations = m.Turns, r.Swarm.Iterations
+		t.Iteration, t.Iterations = m.Turns-m.Effort.Unrun, r.Swarm.Iterations
 	}
 }
 
