@@ -511,6 +511,7 @@ type Approval struct {
 	Input  json.RawMessage `json:"input,omitempty"` // the first bytes of the tool's input
 	Paths  []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are known
 	Growth *GrowthRequest  `json:"wish,omitempty"`  // if the agent asks for a new agent or edge
+	Auto   bool            `json:"auto,omitempty"`  // no person is asked: the answer follows at once
 	Retry  *RetryRequest   `json:"retry,omitempty"` // if a failed task asks for another attempt
 }
 

@@ -93,6 +93,9 @@ func (a *app) foreign(text []byte) string {
 func task(p view.Picture, name string) (view.Task, error) {
 	var names, copies []string
 	for _, t := range p.Tasks {
+		if s := t.Subtask; s != nil && s.ID == name {
+			return t, nil
+		}
 		if t.Name == name {
 			return t, nil
 		}

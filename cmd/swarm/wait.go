@@ -54,7 +54,11 @@ func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
 	p, err := l.Wait(ctx)
 	switch {
 	case ctx.Err() == context.DeadlineExceeded && err != nil:
-		return swarm.Errorf(swarm.Other, "run %s has not ended after %s", l.ID, timeout).WithHint("it continues; to watch it: swarm attach %s", l.ID)
+		late := swarm.Errorf(swarm.Other, "run %s has not ended after %s", l.ID, timeout)
+		if p, err := l.Living(); err == nil && p.Status == swarm.Paused {
+			return late.WithHint("it is paused; to have it go on: swarm resume %s", l.ID)
+		}
+		return late.WithHint("it continues; to watch it: swarm attach %s", l.ID)
 	case err != nil:
 		return err
 	case p.Status == swarm.Interrupted:

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -26,6 +27,9 @@ of the chain or to the run, with who gave each and how.
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == lastRun {
+				return a.whyRun(args[0])
+			}
 			if len(args) == 1 {
 				c, err := a.control()
 				if err != nil {
@@ -42,29 +46,64 @@ of the chain or to the run, with who gave each and how.
 				return err
 			}
 			defer l.Close()
-			why, err := l.Why(args[1])
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(struct {
-					Run    swarm.RunID  `json:"run"`
-					Status swarm.Status `json:"status"`
-					Path   view.Chain   `json:"path"`
-					Cycle  []string     `json:"cycle,omitempty"` // the members of a deadlock
-					// Actions are the newest of what people and agents did to the last of the chain, or to the run.
-					Actions []view.Action `json:"actions,omitempty"`
-				}{why.ID, why.Status, why.Chain, why.Chain.Cycle(), why.Actions})
-			}
-			if err := a.printWhy(why.Chain, why.Picture); err != nil {
-				return err
-			}
-			for _, one := range why.Actions {
-				fmt.Fprintf(a.stdout, "  %s, %s\n", term.Escape(one.String()), ago(one.Time, time.Now()))
-			}
-			return nil
+			return a.explain(l, args[1])
 		},
 	}
+}
+
+// lastRun is the newest run of this folder. It is the name of no agent.
+const lastRun = "@last"
+
+// whyRun explains the task of a run that tells the most: one that failed, or else one that has not
+// completed, or else the last.
+func (a *app) whyRun(ref string) error {
+	_, l, err := a.openReader(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Living()
+	if err != nil {
+		return err
+	}
+	name := ""
+	for _, bad := range []func(swarm.Status) bool{
+		func(s swarm.Status) bool { return s == swarm.Failed },
+		func(s swarm.Status) bool { return s != swarm.Completed },
+		func(swarm.Status) bool { return true },
+	} {
+		for i := len(p.Tasks) - 1; i >= 0 && name == ""; i-- {
+			if bad(p.Tasks[i].Status) {
+				name = p.Tasks[i].Name
+			}
+		}
+	}
+	return a.explain(l, name)
+}
+
+// explain prints why a task or an agent does not run.
+func (a *app) explain(l *run.Reader, name string) error {
+	why, err := l.Why(name)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(struct {
+			Run    swarm.RunID  `json:"run"`
+			Status swarm.Status `json:"status"`
+			Path   view.Chain   `json:"path"`
+			Cycle  []string     `json:"cycle,omitempty"` // the members of a deadlock
+			// Actions are the newest of what people and agents did to the last of the chain, or to the run.
+			Actions []view.Action `json:"actions,omitempty"`
+		}{why.ID, why.Status, why.Chain, why.Chain.Cycle(), why.Actions})
+	}
+	if err := a.printWhy(why.Chain, why.Picture); err != nil {
+		return err
+	}
+	for _, one := range why.Actions {
+		fmt.Fprintf(a.stdout, "  %s, %s\n", term.Escape(one.String()), ago(one.Time, time.Now()))
+	}
+	return nil
 }
 
 func (a *app) printWhy(chain view.Chain, p view.Picture) error {

@@ -110,7 +110,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
 		return swarm.Event{Kind: kind, Key: key, To: to, Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.describeForPerson(h.Agent, w), Growth: &w})}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.describeForPerson(h.Agent, w), Growth: &w, Auto: mode == "auto"})}
 	if mode == "auto" {
 		by := "`approvals: {spawn: auto}` in the compose file"
 		if asksForHelp(w) {

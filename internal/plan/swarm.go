@@ -381,8 +381,15 @@ func (t *Team) iterated(m *Member, kind swarm.ActionKind, end swarm.CallEnd) {
 	case e.Idle >= maxIdle:
 		e.end(swarm.OutcomeConverged, fmt.Sprintf("%d actions in a row used no tool", maxIdle))
 	case m.Turns >= t.Swarm.Rules.Iterations:
-		e.end(swarm.OutcomeForced, fmt.Sprintf("its %d iterations are used up", t.Swarm.Rules.Iterations))
+		e.end(swarm.OutcomeForced, usedUp(t.Swarm.Rules.Iterations))
 	}
+}
+
+func usedUp(iterations int) string {
+	if iterations == 1 {
+		return "its only iteration is used up"
+	}
+	return fmt.Sprintf("its %d iterations are used up", iterations)
 }
 
 // end records how a worker ends. The first reason counts.

@@ -287,8 +287,12 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: stop, Reason: "budget" + failed}}
 	case m.wants() && m.Turns == 0 && stop == "":
 		return Ending{swarm.Skipped, swarm.TaskEnd{Reason: "the run ended before it had a turn"}}
+	case m.wants() && t.Swarm != nil:
+		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: stop, Reason: "the run ended before it was done" + failed}}
 	case m.wants():
 		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: stop, Reason: "the run ended before it had read its mail" + failed}}
+	case m.Turns == 0 && t.Swarm != nil:
+		return Ending{swarm.Skipped, swarm.TaskEnd{Reason: "the run ended before it had begun"}}
 	case m.Turns == 0:
 		return Ending{swarm.Skipped, swarm.TaskEnd{Reason: "nobody wrote to it"}}
 	}

@@ -23,7 +23,7 @@ type Answer struct {
 // Answer returns the answer of a swarm that has ended. Each reference in it is looked up, because a
 // model may name a turn that never was.
 func (r *Reader) Answer() (Answer, error) {
-	p, err := r.Picture()
+	p, err := r.Living()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -32,6 +32,8 @@ func (r *Reader) Answer() (Answer, error) {
 		return Answer{}, swarm.Errorf(swarm.BadInput, "run %s is no swarm, so it has no answer", r.ID).WithHint("name a task: swarm out %s %s", r.ID, firstTask(p))
 	case p.Answer == "" && p.Status.Ended():
 		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer: it %s%s", r.ID, ended(p.Status), excerpt.Reason(p.Reason)).WithHint("to see why: swarm show %s", r.ID)
+	case p.Answer == "" && p.Status == swarm.Interrupted:
+		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer yet: it is %s", r.ID, p.Status).WithHint("to resume it: %s", p.ResumeCommand())
 	case p.Answer == "":
 		return Answer{}, swarm.Errorf(swarm.Other, "run %s has no answer yet: it is %s", r.ID, p.Status).WithHint("to wait for it: swarm wait %s", r.ID)
 	}

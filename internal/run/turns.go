@@ -153,6 +153,10 @@ func (r *Reader) turnID(name string) (swarm.TurnID, error) {
 	if t, ok := v.Task(name); ok && t.Turn != "" {
 		return t.Turn, nil
 	}
+	subtask, rest, _ := strings.Cut(name, "/")
+	if agent := v.WorkerOf(subtask); agent != "" && agent != subtask {
+		return r.turnID(strings.TrimSuffix(agent+"/"+rest, "/"))
+	}
 	var ids []string
 	for i := range v.Len() {
 		if id := v.At(i).Turn; id != "" {

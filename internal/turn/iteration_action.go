@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"swarm"
@@ -32,7 +33,11 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 			return err
 		}
 		subtasks, messages, err := subtask.ReadReplan(string(reply.Output), ids)
-		w.action = &swarm.Action{Kind: swarm.ActReplan, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
+		words := "leaves the plan as it is"
+		if len(subtasks)+len(messages) > 0 {
+			words = fmt.Sprintf("plans anew: new subtasks: %d, messages: %d", len(subtasks), len(messages))
+		}
+		w.action = &swarm.Action{Kind: swarm.ActReplan, Words: words, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
 		return explained(err)
 	case plan.WantAction:
 		a, says, err := w.readAction(string(reply.Output))

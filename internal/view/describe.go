@@ -87,6 +87,9 @@ func describeTask(e *swarm.Event) string {
 		return ""
 	case swarm.ApprovalAsked:
 		a, _ := swarm.Body[swarm.Approval](e)
+		if a.Auto {
+			return "wants to " + DescribeApproval(a)
+		}
 		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", DescribeApproval(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		a, _ := swarm.Body[swarm.ApprovalAnswer](e)

@@ -112,6 +112,20 @@ func (r *Run) withTaskList() *SwarmLimits {
 	return &limits
 }
 
+// WorkerOf returns the agent that works on a subtask of a swarm, or "". Answers refer to agents by
+// their subtasks, too.
+func (r *Run) WorkerOf(subtask string) string {
+	if r.Swarm == nil {
+		return ""
+	}
+	for i := range r.tasks {
+		if s := r.tasks[i].Subtask; s != nil && s.ID == subtask {
+			return s.Agent
+		}
+	}
+	return ""
+}
+
 // addEffort adds to a worker's task in which iteration it is.
 func (r *Run) addEffort(t *Task) {
 	if r.Swarm == nil || r.team == nil {

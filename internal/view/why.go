@@ -29,6 +29,9 @@ func (r *Run) Why(name string) (Chain, error) {
 	if !ok || strings.HasPrefix(name, "@") {
 		i, ok = r.taskOf(strings.TrimPrefix(name, "@"))
 	}
+	if agent := r.WorkerOf(name); !ok && agent != "" {
+		i, ok = r.find(agent)
+	}
 	if !ok {
 		if a, known := r.idle(strings.TrimPrefix(name, "@")); known {
 			return Chain{{Agent: a.Name, Status: a.Status, Reason: "nobody has given it anything to do in this run"}}, nil
