@@ -103,10 +103,5 @@ func (s *Service) Others(agent string) (names []string, err error) {
 	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	for _, name := range s.rules.Agents() {
-		if name != agent {
-			names = append(names, name)
-		}
-	}
-	return names, nil
+	return slices.DeleteFunc(slices.Clone(s.rules.Agents()), func(name string) bool { return name == agent }), nil
 }

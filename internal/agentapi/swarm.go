@@ -110,8 +110,9 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 		from := min(max(0, at-maxTeammates/2), n-maxTeammates)
 		all, state.More = all[from:from+maxTeammates], n-maxTeammates
 	}
-	for _, t := range all {
-		state.Agents = append(state.Agents, s.swarmAgent(t))
+	state.Agents = make([]SwarmAgent, len(all))
+	for i, t := range all {
+		state.Agents[i] = s.swarmAgent(t)
 	}
 	state.Tasks = s.taskStates()
 	return state, s.read, nil

@@ -207,6 +207,7 @@ func (r *Runner) wishes(w *work) ([]mail.Item, error) {
 // whose results its subtask needs. Of the others it names the reports, so that it stays short.
 func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prompt.Teammate, err error) {
 	needs := state.Needs(agent)
+	all = make([]prompt.Teammate, 0, len(state.Agents))
 	for _, a := range state.Agents {
 		t := prompt.Teammate{Name: a.Name, Task: prompt.HeadChars(a.Task, state.Chars)}
 		switch {
