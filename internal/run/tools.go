@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	case o.Root == own:
 		o.Hidden = nil // it lies in our state, and no path or link leads out of it
 		if !holdsHome(d.start.Dir) {
-			o.Below = tool.Below{Path: d.start.Dir, Hidden: []string{d.home.Dir()}, About: "the files of the person who asks"}
+			o.Below = tool.Below{Path: d.start.Dir, Hidden: []string{d.home.Dir()}, Project: true, About: "the files of the person who asks"}
 		}
 	case d.runner.Workspace != "":
 		o.Below = tool.Below{Path: d.runner.Workspace, About: "the files of your team, such as reports and results"}
@@ -162,8 +163,11 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 // read that only if the file names it as their root.
 func holdsHome(dir string) bool {
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return false
+	if err != nil || filepath.Clean(home) == "/" { // services often have none
+		home = "/"
+		if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+			home = u.HomeDir
+		}
 	}
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
@@ -201,7 +205,7 @@ func DescribeFiles(p *swarm.Plan, dir string) (lines []string) {
 		case holdsHome(dir):
 			who += " none of your files, because this folder has your home in it; start in the folder of a project"
 		default:
-			who += " the files in " + dir + " to read, and a folder of the run to write to"
+			who += " the files in " + dir + " to read, without hidden ones and private keys, and a folder of the run to write to"
 		}
 		lines = append(lines, who)
 	}

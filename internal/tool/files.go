@@ -50,8 +50,41 @@ func (l *layer) inside(path string) (string, error) {
 	if Hides(l.hidden, l.real, local) {
 		return "", outside(path)
 	}
+	if l.conceals(local) {
+		return "", swarm.Errorf(swarm.Denied, "%s: hidden files of the project are not shown", swarm.Quote(path)).
+			WithHint("give the agent a root to allow it")
+	}
 	return local, nil
 }
+
+// conceals reports whether a path leads to a file of the project that is not shown, possibly through a
+// link.
+func (l *layer) conceals(local string) bool {
+	if !l.project || isPrivate(local) {
+		return l.project
+	}
+	rel, err := filepath.Rel(l.real, resolved(filepath.Join(l.real, local)))
+	return err == nil && isPrivate(rel)
+}
+
+// isPrivate reports whether a part of a path is hidden, as .env and .git are, or named as private keys
+// are.
+func isPrivate(local string) bool {
+	for part := range strings.SplitSeq(strings.ToLower(filepath.ToSlash(local)), "/") {
+		switch {
+		case part == "." || part == "..":
+		case strings.HasPrefix(part, "."), slices.Contains(keyNames, part), slices.Contains(keyEndings, filepath.Ext(part)):
+			return true
+		}
+	}
+	return false
+}
+
+// The names of private keys.
+var (
+	keyNames   = []string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+	keyEndings = []string{".pem", ".key", ".p12"}
+)
 
 // Hides reports whether a path below root leads to a hidden folder, possibly through a link. Root and
 // the hidden folders must be free of links.
@@ -305,14 +338,15 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
-	switch depth := strings.Count(local, string(filepath.Separator)) + 1; {
-	case depth > maxDepth:
+	depth := strings.Count(local, string(filepath.Separator)) + 1
+	if depth > maxDepth {
 		return "", swarm.Errorf(swarm.BadInput, "the path has %d parts, and %d are the most", depth, maxDepth).
 			WithHint("write to a folder that is less deep")
-	case len(b.layers) > 1 && local == b.o.Report:
+	}
+	if len(b.layers) > 1 && local == b.o.Report {
 		l = &b.layers[1]
-	case b.covers(local):
-		return "", swarm.Errorf(swarm.Denied, "%s is there already, and you can only read it", swarm.Quote(a.Path)).
+	} else if covered := b.covers(local); covered != "" {
+		return "", swarm.Errorf(swarm.Denied, "%s is there already, and you can only read it", swarm.Quote(covered)).
 			WithHint("write to a file of another name")
 	}
 	if err := b.mayWrite(l, a.Path, local); err != nil {
@@ -354,21 +388,36 @@ func (b *Box) mayWrite(l *layer, path, local string) error {
 		WithHint("allowed are %s", joinPatterns(named))
 }
 
-// covers reports whether a new file would stand before one that can only be read. Whoever read that
-// name after it would take the one for the other.
-func (b *Box) covers(local string) bool {
-	return len(b.layers) > 1 && !b.layers[0].has(local) && b.layers[1].has(local)
+// covers returns the name that can only be read and that a new file, or a folder that is made for it,
+// would stand before; "" = there is none. Whoever read that name after it would take the one for the
+// other.
+func (b *Box) covers(local string) string {
+	if len(b.layers) < 2 {
+		return ""
+	}
+	for at := local; at != "."; at = filepath.Dir(at) {
+		if there, isDir := b.layers[1].has(at); !there || isDir && at != local {
+			continue
+		}
+		if there, _ := b.layers[0].has(at); !there {
+			return at
+		}
+	}
+	return ""
 }
 
 // has reports whether something of this name is in the layer, and not hidden.
-func (l *layer) has(local string) bool {
+func (l *layer) has(local string) (there, isDir bool) {
 	root, err := os.OpenRoot(l.root)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer root.Close()
-	_, err = root.Lstat(local)
-	return err == nil && !Hides(l.hidden, l.real, local)
+	if _, err = root.Lstat(local); err != nil || Hides(l.hidden, l.real, local) || l.conceals(local) {
+		return false, false
+	}
+	info, err := root.Stat(local)
+	return true, err == nil && info.IsDir()
 }
 
 // writes returns what the agent's rules allow to write: all files, and those that they name.

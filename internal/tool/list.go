@@ -137,7 +137,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		}
 		at := filepath.Join(path, name)
 		info, err := l.root.Lstat(at)
-		if err != nil || info.IsDir() && Hides(l.layer.hidden, l.layer.real, at) {
+		if err != nil || info.IsDir() && Hides(l.layer.hidden, l.layer.real, at) || l.layer.conceals(at) {
 			continue // deleted meanwhile, or hidden
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")

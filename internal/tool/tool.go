@@ -54,9 +54,10 @@ type Options struct {
 
 // A Below is a folder whose files an agent reads where its root has none of that name.
 type Below struct {
-	Path   string   // absolute; "" = there is none
-	Hidden []string // folders in it that tools must not touch
-	About  string   // what is in it, for the model
+	Path    string   // absolute; "" = there is none
+	Hidden  []string // folders in it that tools must not touch
+	Project bool     // nobody has chosen it for the agent, so its hidden files and private keys are not shown
+	About   string   // what is in it, for the model
 }
 
 // A Box holds the tools of one agent. It keeps nothing open, so it need not be closed. mu guards
@@ -130,9 +131,10 @@ func realRoot(root, agent string) (string, error) {
 
 // A layer is a folder that file tools read. Only the first one is written to.
 type layer struct {
-	root   string
-	real   string   // root with links resolved
-	hidden []string // without links
+	root    string
+	real    string   // root with links resolved
+	hidden  []string // without links
+	project bool     // hidden files and private keys in it are not shown
 }
 
 // newLayer resolves a folder and what is hidden in it once, so that later checks compare real paths.
@@ -156,6 +158,7 @@ func (b *Box) findRoots() error {
 		return nil
 	}
 	if below, err := newLayer(b.o.Below.Path, b.o.Below.Hidden, b.o.Agent); err == nil && below.real != top.real {
+		below.project = b.o.Below.Project
 		b.layers = append(b.layers, below)
 	}
 	return nil

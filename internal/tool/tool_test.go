@@ -365,6 +365,11 @@ func TestBelow(t *testing.T) {
 	if got := d.refused(swarm.Denied, "file_write", "path", "docs/a.md", "content", "x"); !strings.Contains(got, "you can only read it") {
 		t.Error(got)
 	}
+	for _, path := range []string{"docs/a.md/x", "docs/a.md/x/y", "in/x"} { // a folder would hide the file
+		if got := d.refused(swarm.Denied, "file_write", "path", path, "content", "x"); !strings.Contains(got, "you can only read it") {
+			t.Error(got)
+		}
+	}
 	d.must("file_write", "path", "docs/b.md", "content", "new")
 	d.must("file_write", "path", "both.md", "content", "new")
 	d.must("file_write", "path", "coder-report.md", "content", "found it")
@@ -375,6 +380,49 @@ func TestBelow(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(below); len(entries) != 6 {
 		t.Errorf("something was written: %v", entries)
+	}
+}
+
+// The hidden files and the keys of a project that nobody has chosen for the agent are not shown: by no
+// spelling, through no link, and not whether they are there.
+func TestProject(t *testing.T) {
+	d := sit(t)
+	below := filepath.Join(filepath.Dir(d.root), "below")
+	private := []string{".env", ".git/config", "sub/.ssh/known", "id_rsa", "sub/ID_ED25519", "keys/a.pem", "b.Key", "c.p12"}
+	for _, path := range append(private, "id_rsa.pub", "src/main.go", "monkey") {
+		d.file(filepath.Join(below, path), canary)
+	}
+	for link, to := range map[string]string{"link": ".env", "folder": ".git"} {
+		if err := os.Symlink(to, filepath.Join(below, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow := []string{"file_read", "file_write", "file_list"}
+	d.open(Options{Allow: allow, Below: Below{Path: below, Project: true, About: "the files of the person"}})
+	for _, path := range append(private, "link", "folder/config", ".nothing", "src/../.env", filepath.Join(below, ".env")) {
+		got := d.refused(swarm.Denied, "file_read", "path", path)
+		if !strings.Contains(got, "hidden files of the project are not shown") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	d.refused(swarm.Denied, "file_list", "path", ".git")
+	d.refused(swarm.Denied, "file_list", "path", "folder")
+	const want = "id_rsa.pub 23 (read only)\nkeys/ (read only)\nmonkey 23 (read only)\nsrc/ (read only)\nsub/ (read only)\nsrc/main.go 23 (read only)"
+	if got := d.must("file_list", "depth", 3); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := d.must("file_read", "path", "src/main.go"); got != canary {
+		t.Error(got)
+	}
+	// Its own hidden files an agent reads.
+	d.must("file_write", "path", ".mine", "content", "own")
+	if got := d.must("file_read", "path", ".mine"); got != "own" {
+		t.Error(got)
+	}
+	// A folder that somebody has chosen is shown as it is.
+	d.open(Options{Allow: allow, Below: Below{Path: below}})
+	if got := d.must("file_read", "path", ".env"); got != canary {
+		t.Error(got)
 	}
 }
 
