@@ -15,6 +15,7 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
+	"swarm/internal/plan"
 	"swarm/internal/process"
 	"swarm/internal/providerkind"
 	"swarm/internal/tool"
@@ -144,6 +145,7 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	})
 	o := tool.Options{Root: cmp.Or(a.Root, d.runner.Workspace, d.start.Dir), Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
 		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase}
+	_, o.Iteration, o.Attempt = plan.SplitTurn(turnID)
 	switch own := d.home.WorkPath(d.ID); {
 	case o.Root == own:
 		o.Hidden = nil // it lies in our state, and no path or link leads out of it

@@ -64,7 +64,7 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 			return "", notRun(a.Argv[0], err)
 		}
 	}
-	mark := process.Mark{Run: b.o.Run, Agent: b.o.Agent, Turn: string(b.o.Turn), Trace: b.o.Trace}
+	mark := process.Mark{Run: b.o.Run, Agent: b.o.Agent, Turn: string(b.o.Turn), Iteration: b.o.Iteration, Attempt: b.o.Attempt, Trace: b.o.Trace}
 	if mark.Turn == "" {
 		mark.Turn = fmt.Sprintf("%s/command/%d", b.o.Agent, b.commands.Add(1))
 	}

@@ -46,10 +46,12 @@ type Options struct {
 	Env     map[string]string // the agent's own, for its commands
 	Run     swarm.RunID
 	Agent   string
-	Turn    swarm.TurnID  // the mark of its commands; "" = each command gets its own
-	Trace   string        // parent of the commands' spans, as a W3C traceparent; "" = none of ours
-	Phase   swarm.Phase   // of the agent's team; "" = none
-	Grace   time.Duration // for a command to end; 0 = process.DefaultGrace
+	Turn    swarm.TurnID // the mark of its commands; "" = each command gets its own
+
+	Iteration, Attempt int           // of that turn
+	Trace              string        // parent of the commands' spans, as a W3C traceparent; "" = none of ours
+	Phase              swarm.Phase   // of the agent's team; "" = none
+	Grace              time.Duration // for a command to end; 0 = process.DefaultGrace
 }
 
 // A Below is a folder whose files an agent reads where its root has none of that name.
