@@ -210,7 +210,7 @@ func (a *app) work(ctx context.Context, w *desk.Watcher, r *deskRun) (desk.Readi
 	if err != nil {
 		return desk.Reading{Status: pending}, err
 	}
-	say := func(piece string) { fmt.Fprint(a.stderr, a.foreign([]byte(piece))) }
+	say := func(piece string) { fmt.Fprint(a.stderr, term.Escape(piece)) }
 	job.Stdout, job.Stderr = say, say
 	p, err := job.Start()
 	if err != nil {

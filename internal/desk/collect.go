@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -355,7 +356,11 @@ func (d *Desk) Fail(status Status, why Failure) error {
 	if now, _, err := d.readStatus(); err == nil && now.State == Failed {
 		return nil
 	}
-	status.State, status.Error, status.Fields = Failed, &why, nil
+	status.State, status.Error = Failed, &why
+	if status.Fields != nil { // what the worker wrote is kept
+		status.Fields = maps.Clone(status.Fields)
+		status.Fields["state"], status.Fields["error"] = swarm.Encode(Failed), swarm.Encode(why)
+	}
 	return d.write(StatusFile, status.render())
 }
 

@@ -152,6 +152,46 @@ func TestASwappedLinkLeadsNowhere(t *testing.T) {
 	worker.Wait()
 }
 
+// TestNothingIsWrittenOutside: the worker replaces folders that are written to by links that lead out.
+func TestNothingIsWrittenOutside(t *testing.T) {
+	outside := t.TempDir()
+	from, d := newDesk(t), newDesk(t)
+	put(t, from, "outbox/a", "a")
+	in := func(name string) string { return filepath.Join(d.Path(), name) }
+	os.Symlink(outside, in("link"))
+	stop := make(chan struct{})
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, name := range []string{Inbox, Outbox} {
+				os.Rename(in(name), in("aside"))
+				os.Rename(in("link"), in(name))
+				os.Rename(in(name), in("link"))
+				os.Rename(in("aside"), in(name))
+			}
+		}
+	})
+	dep := Dependency{Agent: "from", Outputs: []string{"outbox/a"}, CopyTo: "inbox/data"}
+	written := 0
+	for tries := times(200, 1000, 20_000); tries > 0 || written == 0; tries-- {
+		if _, err := d.Receive(dep, from); err == nil {
+			written++
+		}
+		_ = replace(d.root, ErrorReportFile, 0o644, false, func(*os.File) error { return nil })
+		_ = d.root.MkdirAll(Partial, 0o755)
+	}
+	close(stop)
+	worker.Wait()
+	if there, err := os.ReadDir(outside); err != nil || len(there) > 0 {
+		t.Errorf("outside there is %v, %v", there, err)
+	}
+}
+
 // TestCollectWhileTheWorkerWrites: size, hash and content are of the same bytes, or it is a violation.
 func TestCollectWhileTheWorkerWrites(t *testing.T) {
 	d := newDesk(t)
@@ -231,11 +271,12 @@ func TestResetIsFinishedAfterACrash(t *testing.T) {
 
 func TestFailWritesTheReport(t *testing.T) {
 	d := newDesk(t)
-	put(t, d, StatusFile, `{"state":"running"}`)
+	put(t, d, StatusFile, `{"state":"running","host":"alpha"}`)
 	why := Failure{Type: AgentExited, Message: "exit code 3", Recoverable: true}
-	if err := d.Fail(Status{}, why); err != nil {
+	if err := d.Fail(d.Status(t.Context()).Status, why); err != nil {
 		t.Fatal(err)
 	}
+	contains(t, get(t, d, StatusFile), `"host": "alpha"`)
 	if got := d.Status(t.Context()).Status; got.State != Failed || *got.Error != why {
 		t.Errorf("%+v", got)
 	}
@@ -416,7 +457,7 @@ func FuzzReadDependencies(f *testing.F) {
 func BenchmarkCopy(b *testing.B) {
 	from := b.TempDir()
 	for i := range 32 {
-		os.WriteFile(filepath.Join(from, "f"+string(rune('a'+i))), make([]byte, 2<<20), 0o644)
+		os.WriteFile(filepath.Join(from, string(rune('a'+i%26))+string(rune('a'+i/26))), make([]byte, 2<<20), 0o644)
 	}
 	b.SetBytes(32 * 2 << 20)
 	d := newDesk(b)

@@ -115,7 +115,8 @@ func (d *Desk) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, d.unusable(".", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	// A shared folder may have no locks. Then desks of other machines are not kept away.
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
 		return nil, swarm.Errorf(swarm.BadInput, "another process drives the desk %s: %w", d.Name(), err).
 			WithHint("wait for it; to watch: swarm desk status -f %s", d.path)

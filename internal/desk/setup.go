@@ -119,6 +119,9 @@ func (d *Desk) fill(s Setup) (Manifest, error) {
 	if err := d.write(StatusFile, Status{State: Pending}.render()); err != nil {
 		return Manifest{}, err
 	}
+	if err := syncParent(d.path); err != nil {
+		return Manifest{}, d.unusable(".", err)
+	}
 	m, err := d.Record()
 	m.References = references
 	return m, err

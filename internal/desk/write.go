@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -69,6 +70,16 @@ func fillTemp(root *os.Root, dir string, mode fs.FileMode, durable bool, fill fu
 		return "", err
 	}
 	return temp, nil
+}
+
+// syncParent takes the name of a folder to disk.
+func syncParent(dir string) error {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return syncFolder(parent, ".")
 }
 
 // syncFolder takes the names in a folder to disk.
