@@ -121,7 +121,7 @@ func (d *Desk) Lock() (unlock func(), err error) {
 		return nil, swarm.Errorf(swarm.BadInput, "another process drives the desk %s: %w", d.Name(), err).
 			WithHint("wait for it; to watch: swarm desk status -f %s", d.path)
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // errReplaced says that a file was replaced while it was opened. The next attempt finds the new one.
