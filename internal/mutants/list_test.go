@@ -263,7 +263,7 @@ var all = []mutant{
 	{"a tool reads no file outside of its folder", "internal/tool/files.go",
 		`info, err := root.Stat(local)
 	if err != nil {
-		return nil, nil, b.fileError(path, err)
+		return nil, nil, fileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, notRegular(path, info.Mode())
@@ -272,7 +272,7 @@ var all = []mutant{
 		`local = filepath.Join(root.Name(), local)
 	info, err := os.Stat(local)
 	if err != nil {
-		return nil, nil, b.fileError(path, err)
+		return nil, nil, fileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, notRegular(path, info.Mode())
