@@ -281,6 +281,20 @@ func RetryQuestion(turn string) string { return turn + "/retry" }
 // subtasks.
 const PlanQuestion = Supervisor + "/plan"
 
+// PlanQuestionID is the id of the n-th question about a plan. A plan that adds agents later is asked
+// about again.
+func PlanQuestionID(n int) string {
+	if n <= 1 {
+		return PlanQuestion
+	}
+	return PlanQuestion + "/" + strconv.Itoa(n)
+}
+
+// AsksAboutPlan says whether an approval with this id is about a plan.
+func AsksAboutPlan(id string) bool {
+	return id == PlanQuestion || strings.HasPrefix(id, PlanQuestion+"/")
+}
+
 // GrantedKey is the key of the plan that a granted growth request adds.
 func GrantedKey(id string) string { return "plan:" + id }
 
@@ -506,13 +520,14 @@ type Approval struct {
 	// ID is derived from the turn, the request and how often it was made before. A turn that starts
 	// again after a crash makes the same id and finds the answer.
 	ID     string          `json:"id"`
-	What   string          `json:"what"`            // in a few words
-	Tool   string          `json:"tool,omitempty"`  // if it is about a tool
-	Input  json.RawMessage `json:"input,omitempty"` // the first bytes of the tool's input
-	Paths  []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are known
-	Growth *GrowthRequest  `json:"wish,omitempty"`  // if the agent asks for a new agent or edge
-	Auto   bool            `json:"auto,omitempty"`  // no person is asked: the answer follows at once
-	Retry  *RetryRequest   `json:"retry,omitempty"` // if a failed task asks for another attempt
+	What   string          `json:"what"`             // in a few words
+	Tool   string          `json:"tool,omitempty"`   // if it is about a tool
+	Input  json.RawMessage `json:"input,omitempty"`  // the first bytes of the tool's input
+	Paths  []string        `json:"paths,omitempty"`  // files and folders that it is about, as far as they are known
+	Growth *GrowthRequest  `json:"wish,omitempty"`   // if the agent asks for a new agent or edge
+	Auto   bool            `json:"auto,omitempty"`   // no person is asked: the answer follows at once
+	Retry  *RetryRequest   `json:"retry,omitempty"`  // if a failed task asks for another attempt
+	Agents int             `json:"agents,omitempty"` // if it is about a plan: how many agents the swarm has with it
 }
 
 // A RetryRequest asks for another attempt of a failed task with `on_failure: escalate`. A person

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -112,9 +113,9 @@ func (a *app) noRuns(others int, status swarm.Status) error {
 }
 
 func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table {
-	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "PROBLEM").Right(3, 5, 6, 7)
+	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "NOTE").Right(3, 5, 6, 7)
 	for _, s := range runs {
-		row := []string{string(s.ID), s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", s.Problem}
+		row := []string{string(s.ID), s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", cmp.Or(s.Problem, s.Waits)}
 		if s.Name == "" {
 			row[1] = string(s.Kind)
 		}

@@ -224,6 +224,8 @@ func (a *app) printSwarmEnd(p view.Picture) {
 	switch {
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stderr, "to resume it: %s\n", p.ResumeCommand())
+	case p.Exit == swarm.ExitBudget && !p.Replay:
+		fmt.Fprintf(a.stderr, "to see why: swarm show %s · to ask again with a larger budget: swarm solve \"…\" --set budget.calls=N (or tokens, usd, wall)\n", p.ID)
 	case p.Status == swarm.Failed && !p.Replay:
 		fmt.Fprintf(a.stderr, "to see why: swarm show %s · to ask again: swarm solve \"…\"\n", p.ID)
 	case p.Status == swarm.Failed:

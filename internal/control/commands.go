@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"swarm"
@@ -26,7 +27,10 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 	if err := c.maySteer(s.ID); err != nil {
 		return err
 	}
-	if s = run.Current(c.Home, s); s.Status.Ended() {
+	if s = run.Current(c.Home, s); s.Status.Ended() && s.Kind == swarm.SwarmRun {
+		return refuse(fmt.Sprintf("ask again, with a larger budget if that was spent: swarm solve %s --set budget.calls=N", swarm.Quote(s.Name)), "run %s has ended (%s)", s.ID, s.Status)
+	}
+	if s.Status.Ended() {
 		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
 	}
 	return nil

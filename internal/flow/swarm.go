@@ -89,12 +89,14 @@ func (t *team) supervised(m *plan.Member, r Result) error {
 	return err
 }
 
-// askPlan asks a person whether the workers may begin. The wall time stands still meanwhile.
+// askPlan asks a person whether the workers may begin. The wall time stands still meanwhile, unless
+// others work.
 func (t *team) askPlan() error {
-	if t.wallStops.IsZero() {
+	ask := t.PlanQuestion()
+	if t.wallStops.IsZero() && t.Swarm.Approved == 0 {
 		t.wallStops = t.fx.Now()
 	}
-	return t.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(swarm.PlanQuestion), Agent: swarm.Supervisor, Task: swarm.Supervisor, Body: t.PlanQuestion()})
+	return t.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(ask.ID), Agent: swarm.Supervisor, Task: swarm.Supervisor, Body: ask})
 }
 
 // planAnswered lets the wall time go on.

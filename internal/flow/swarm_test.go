@@ -289,6 +289,14 @@ func TestSwarm(t *testing.T) {
 			begin + "approval_asked supervisor; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"or denies it: nobody works", "a b", func(s *swarm.Swarm) { s.Approve = true }, hive{acts: map[string]string{"plan": "answered"}},
 			begin + "approval_asked supervisor; run_ended cancelled 1"},
+		{"later agents wait for a person, and the others go on", "a b", func(s *swarm.Swarm) { s.Approve, s.Replan = true, true }, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}},
+			acts: map[string]string{"plan": "approved", "plan/2": "approved", "supervisor/2/1": "adds", "b/1/1": "search ok", "b/2/1": "done", "n/1/1": "done"}},
+			begin + "approval_asked supervisor; go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; divide by supervisor/2/1; go b/2/1; approval_asked supervisor; " +
+				"agent_ended b: done; return b; go n/1/1; agent_ended n: done; return n; go supervisor/3/1; run_ended completed 0"},
+		{"those that it denies do not work", "a b", func(s *swarm.Swarm) { s.Approve, s.Replan = true, true }, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}},
+			acts: map[string]string{"plan": "approved", "plan/2": "answered", "supervisor/2/1": "adds", "b/1/1": "search ok", "b/2/1": "done"}},
+			begin + "approval_asked supervisor; go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; divide by supervisor/2/1; go b/2/1; approval_asked supervisor; " +
+				"agent_ended b: done; return b; agent_ended n: ; return n; go supervisor/3/1; run_ended completed 0"},
 		{"a person closes it, and it answers with what is there", "a b", nil, hive{world: world{after: map[string]string{"action/a/1/1": "close"}}, acts: map[string]string{"b/1/1": "done"}},
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; go action/a/2/1; agent_ended a: forced; return a; go supervisor/2/1; run_ended completed 0"},
 		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},
@@ -324,7 +332,8 @@ func TestSwarm(t *testing.T) {
 func (h *hive) Tell(f flow.Fact) error {
 	if f.Kind == swarm.ApprovalAsked {
 		h.jump = time.Hour // people take their time
-		h.control(h.acts["plan"] + " " + swarm.PlanQuestion)
+		id := f.Body.(swarm.Approval).ID
+		h.control(h.acts[strings.TrimPrefix(id, swarm.Supervisor+"/")] + " " + id)
 	}
 	if e, ok := f.Body.(swarm.AgentEnd); ok {
 		h.told = append(h.told, "agent_ended "+f.Agent+": "+string(e.Outcome))

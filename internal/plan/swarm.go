@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -56,8 +57,9 @@ type SwarmState struct {
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has named subtasks, and the plan with them is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
 	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
-	Asked    bool         `json:"asked,omitempty"`    // a person is asked whether the agents work on the subtasks
-	Approved bool         `json:"approved,omitempty"` // the person has said yes
+	Asked    int          `json:"asked,omitempty"`    // questions to a person whether agents work on a plan
+	Asking   int          `json:"asking,omitempty"`   // workers with those that the open question is about; 0 = none is open
+	Approved int          `json:"approved,omitempty"` // workers that a person has decided about
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 	Lost     []string     `json:"lost,omitempty"`     // workers that ended other than done, until the supervisor knows of it
 	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
@@ -79,6 +81,8 @@ type Effort struct {
 
 	Next  *swarm.Action `json:"next,omitempty"`  // the action that its last turn asks for, until it is taken
 	Tries int           `json:"tries,omitempty"` // attempts of that action so far
+
+	Denied bool `json:"denied,omitempty"` // a person does not want it to work
 
 	begun bool // the loop has begun that action
 }
@@ -146,7 +150,7 @@ func (t *Team) summon() {
 		}
 		if m.End == nil {
 			working++
-			if !t.unapproved() && !slices.ContainsFunc(m.Effort.Needs, t.works) {
+			if t.mayWork(workers) && !slices.ContainsFunc(m.Effort.Needs, t.works) {
 				m.Want = WantAction
 			}
 		}
@@ -190,7 +194,7 @@ func (t *Team) replans(m *Member, workers int) bool {
 
 // lose records how a worker ended, for the supervisor.
 func (t *Team) lose(m *Member) {
-	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone {
+	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Denied {
 		t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
 	}
 }
@@ -246,34 +250,90 @@ func (t *Team) converge(m *Member, why swarm.Message) {
 	}
 }
 
-// unapproved says whether the workers wait for a person who has to approve the plan.
-func (t *Team) unapproved() bool { return t.Swarm.Rules.Approve && !t.Swarm.Approved }
+// unapproved says whether all workers wait for a person who has to approve the plan.
+func (t *Team) unapproved() bool { return !t.mayWork(1) }
 
-// question returns the step that asks a person about the plan, once.
+// mayWork says whether the n-th worker needs no approval, or a person has decided about it.
+func (t *Team) mayWork(n int) bool { return !t.Swarm.Rules.Approve || n <= t.Swarm.Approved }
+
+// awaitsApproval says whether a worker waits for a person who has to approve the plan that it is in.
+func (t *Team) awaitsApproval(m *Member) bool {
+	if t.Swarm == nil || m.Effort == nil || m.End != nil || !t.Swarm.Rules.Approve {
+		return false
+	}
+	n := 0
+	for i := range t.Members {
+		if t.Members[i].Effort != nil {
+			n++
+		}
+		if t.Members[i].Name == m.Name {
+			break
+		}
+	}
+	return !t.mayWork(n)
+}
+
+// question returns the step that asks a person about the plan, and about each later one that adds
+// workers. Meanwhile the others go on.
 func (t *Team) question() []TeamStep {
-	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Divided || t.Swarm.Asked || !t.unapproved() {
+	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Divided || t.Swarm.Asking > 0 || t.Swarm.Draining || t.mayWork(t.workers()) {
 		return nil
 	}
 	return []TeamStep{{Kind: AskPlan, Agent: Supervisor}}
 }
 
-// PlanQuestion asks a person whether the workers may begin, and says what they use at most.
+// PlanQuestion asks a person whether the workers may begin that it has not been asked about, and says
+// what all use at most.
 func (t *Team) PlanQuestion() swarm.Approval {
-	most := t.Bound().Most
-	what := fmt.Sprintf("have %d agents work on the plan", t.workers())
+	most, all, had := t.Bound().Most, t.workers(), t.Swarm.Approved
+	what := fmt.Sprintf("have %s work on the plan", agents(all, ""))
+	if had > 0 {
+		what = fmt.Sprintf("have %s work on what was added to the plan, %s in all", agents(all-had, "more "), agents(all, ""))
+	}
 	switch {
 	case most.USD > 0:
 		what += fmt.Sprintf(", for at most $%.2f and %d tokens", most.USD, most.Tokens())
 	case most.Tokens() > 0:
 		what += fmt.Sprintf(", with at most %d tokens", most.Tokens())
 	}
-	return swarm.Approval{ID: swarm.PlanQuestion, What: what}
+	return swarm.Approval{ID: swarm.PlanQuestionID(t.Swarm.Asked + 1), What: what, Agents: all}
 }
 
-// decidePlan records a person's answer. A run whose plan is denied ends without work.
-func (t *Team) decidePlan(ok bool) {
-	if t.Swarm.Approved = ok; !ok {
+// agents names a number of agents.
+func agents(n int, more string) string {
+	if n == 1 {
+		return "1 " + more + "agent"
+	}
+	return fmt.Sprintf("%d %sagents", n, more)
+}
+
+// askPlan records that a person is asked about a plan. The loop tells the question, and reads it again
+// as a record.
+func (t *Team) askPlan(a swarm.Approval) {
+	if a.ID == swarm.PlanQuestionID(t.Swarm.Asked+1) {
+		t.Swarm.Asked, t.Swarm.Asking = t.Swarm.Asked+1, cmp.Or(a.Agents, t.workers(), 1)
+	}
+}
+
+// decidePlan records a person's answer to the open question. A run whose plan is denied ends without
+// work. If a later one is denied, only the agents that it adds do not work.
+func (t *Team) decidePlan(id string, ok bool) {
+	s := t.Swarm
+	if s.Asking == 0 || id != swarm.PlanQuestionID(s.Asked) {
+		return
+	}
+	had, n := s.Approved, 0
+	s.Approved, s.Asking = s.Asking, 0
+	if !ok && had == 0 {
+		s.Approved = 0
 		t.close(ClosedByCancel)
+	}
+	for i := range t.Members {
+		if e := t.Members[i].Effort; e != nil {
+			if n++; !ok && n > had && n <= s.Approved {
+				e.Denied = true
+			}
+		}
 	}
 	t.summon()
 }
@@ -441,6 +501,8 @@ func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
 		return nil
 	}
 	switch {
+	case e.Denied:
+		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "a person has denied the plan that adds it"}
 	case e.Outcome != "":
 	case t.Swarm.Draining && e.Next == nil: // an action that its model has decided on is still taken
 		if t.Swarm.Closed {

@@ -29,8 +29,8 @@ func (t *Team) Apply(f Fact) {
 		t.ask(f.Agent, f.Body.(swarm.Approval))
 	case swarm.ApprovalAnswered:
 		a := f.Body.(swarm.ApprovalAnswer)
-		if t.answer(f.Agent, a.ID); a.ID == swarm.PlanQuestion && t.Swarm != nil && t.Swarm.Asked && !t.Swarm.Approved {
-			t.decidePlan(a.OK)
+		if t.answer(f.Agent, a.ID); t.Swarm != nil && swarm.AsksAboutPlan(a.ID) {
+			t.decidePlan(a.ID, a.OK)
 		}
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlCommand))
@@ -228,8 +228,8 @@ func (t *Team) overdue(o swarm.Overdue) {
 // ask records an agent's request for approval. A turn waits for the approval of a tool, but not for
 // the answer to a growth request.
 func (t *Team) ask(agent string, a swarm.Approval) {
-	if a.ID == swarm.PlanQuestion && t.Swarm != nil {
-		t.Swarm.Asked = true
+	if swarm.AsksAboutPlan(a.ID) && t.Swarm != nil {
+		t.askPlan(a)
 	} else if a.Growth != nil {
 		t.Open = append(t.Open, Request{a.ID, agent})
 		t.Swarm.grow(a.ID)

@@ -57,6 +57,9 @@ func (t *Team) workersAtWork() (waits []Wait) {
 
 // obstacles lists what keeps a member from having a turn.
 func (t *Team) obstacles(m *Member) (waits []Wait) {
+	if t.awaitsApproval(m) {
+		return []Wait{{For: ForPerson, Reason: "may it work on the plan? swarm approve " + swarm.PlanQuestionID(max(1, t.Swarm.Asked))}}
+	}
 	if !m.PauseAt.IsZero() {
 		waits = append(waits, Wait{For: ForPause, Agent: m.Name, Since: m.PauseAt})
 	}

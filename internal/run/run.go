@@ -502,6 +502,10 @@ func summarize(p view.Picture) swarm.RunSummary {
 			done++
 		}
 	}
-	return swarm.RunSummary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
+	waits := ""
+	if p.Status == swarm.Running {
+		waits = p.Reason
+	}
+	return swarm.RunSummary{Waits: waits, ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
 		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin}
 }

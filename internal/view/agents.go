@@ -78,6 +78,8 @@ func (r *Run) stuck(p *Picture) string {
 		case t.Status != swarm.Waiting:
 		case t.Waits[0].For == plan.ForPause && t.Waits[0].Agent != "" && r.team == nil:
 			paused = cmp.Or(paused, t.Agent)
+		case t.Subtask != nil && t.Waits[0].For == plan.ForPerson:
+			question = cmp.Or(question, "the run waits for a person who approves the plan: "+t.Waits[0].Reason)
 		case t.awaitsPerson:
 			question = cmp.Or(question, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
 		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:

@@ -28,7 +28,7 @@ func (p *player) isDecision(e *swarm.Event) bool {
 	case swarm.CallEnded:
 		return true
 	case swarm.ApprovalAsked: // that of an agent is a signal
-		return e.Key == swarm.AskedKey(swarm.RetryQuestion(string(e.Turn))) || e.Key == swarm.AskedKey(swarm.PlanQuestion)
+		return e.Key == swarm.AskedKey(swarm.RetryQuestion(string(e.Turn))) || strings.HasPrefix(e.Key, swarm.AskedKey(swarm.PlanQuestion))
 	}
 	return !engine.IsSignal(e.Kind)
 }
