@@ -34,6 +34,9 @@ func (a *app) solveCommand() *cobra.Command {
 them in iterations: it uses tools, shares what it finds, and writes to its teammates. When all have
 ended, the supervisor makes one answer of their results.
 
+Agents read the files of this folder, and write to a folder of the run. A line before the start says
+so. An agent with root: DIR in the compose file works in DIR.
+
 The answer goes to standard output, and everything else to standard error. Each claim of the answer
 names the agent and the iteration that it comes from, as in [takao/3]. The references are listed after
 the answer: swarm show RUN --turn takao/3 shows what was done there, and what came of it.

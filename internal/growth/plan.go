@@ -17,7 +17,7 @@ func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int) {
 		spec := &p.Providers[i]
 		rules.Worker = inTier(withFileTools(rules.Worker, spec), spec, "medium")
 		for k := range rules.Roles {
-			rules.Roles[k] = withFileTools(rules.Roles[k], spec)
+			rules.Roles[k] = inTier(withFileTools(rules.Roles[k], spec), spec, "medium")
 		}
 		supervisor = inTier(supervisor, spec, "large")
 	}
