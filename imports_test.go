@@ -261,6 +261,7 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/action", "reads what an agent of a swarm does next"},
 		{"swarm/internal/subtask", "reads how a query is divided"},
+		{"swarm/internal/modeljson", "what a model thought is no part of its answer"},
 		{"swarm/internal/plan", "what a turn of a swarm is for"},
 		{"swarm/internal/flow", "a turn answers a loop's call"},
 		{"swarm/internal/toolrule", "which of a model's tools change files"},

@@ -83,7 +83,7 @@ func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) 
 func (c *Control) Plan(r Request) (*Begin, error) {
 	b, err := c.plan(r)
 	if err == nil && r.Within != "" && len(r.Set) > 0 {
-		err = confine(&b.Bundle.Plan, r.Within)
+		err = confine(b, r.Within)
 	}
 	if err != nil {
 		return nil, err
@@ -93,10 +93,8 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 
 // confine returns an error if a plan names a folder outside of this one. A file that a person wrote
 // may do so. A client that may start runs in one folder must not by changing its keys.
-func confine(p *swarm.Plan, within string) error {
-	if real, err := filepath.EvalSymlinks(within); err == nil {
-		within = real
-	}
+func confine(b *Begin, within string) error {
+	p, within := &b.Bundle.Plan, followLinks(within)
 	folders := []string{workspaceOf(p)}
 	for _, a := range p.AllAgents() {
 		folders = append(folders, a.Root)
@@ -105,15 +103,31 @@ func confine(p *swarm.Plan, within string) error {
 		folders = append(folders, p.Tasks[i].Workdir)
 	}
 	for _, f := range folders {
-		if real, err := filepath.EvalSymlinks(f); err == nil {
-			f = real
+		if f == "" {
+			continue
 		}
-		if rel, err := filepath.Rel(within, f); f != "" && (err != nil || !filepath.IsLocal(rel)) {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(b.Dir, f)
+		}
+		f = followLinks(f)
+		if rel, err := filepath.Rel(within, f); err != nil || !filepath.IsLocal(rel) {
 			return swarm.Errorf(swarm.Denied, "this server acts in %s only, and the run names %s", within, f).
 				WithHint("leave the folder out of set, or start the server with -g for every folder")
 		}
 	}
 	return nil
+}
+
+// followLinks returns the path without links, as far as it exists.
+func followLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent, name := filepath.Split(filepath.Clean(path))
+	if parent = filepath.Clean(parent); parent == filepath.Clean(path) || name == ".." {
+		return path
+	}
+	return filepath.Join(followLinks(parent), name)
 }
 
 func (c *Control) plan(r Request) (*Begin, error) {

@@ -6,6 +6,7 @@ package modeljson
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,10 +61,14 @@ func find(answer, field string) (object string, closed bool, err error) {
 	}
 	var found []string
 	cut, before, after := false, false, false // prose before the first one, and after the last one
-	rest := answer
+	rest := DropThoughts(answer)
 	for range maxBraces {
 		i := strings.IndexByte(rest, '{')
-		if from, upto := findThoughts(rest); from >= 0 && (i < 0 || from < i) {
+		place := i
+		if i < 0 {
+			place = len(rest)
+		}
+		if from, upto := findThoughts(rest, place); from >= 0 {
 			after = after || isProse(rest[:from])
 			rest = rest[upto:]
 			continue
@@ -107,27 +112,57 @@ func find(answer, field string) (object string, closed bool, err error) {
 	return "", false, err
 }
 
-// thoughts are the marks that models put around what they think before they answer.
-var thoughts = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}
+// thoughtMark matches the marks that models put around what they think before they answer. The first
+// group is the slash of a closing one.
+var thoughtMark = regexp.MustCompile(`(?i)<\|?(/?)(?:think|thinking|thoughts?|scratchpad)\b[^<>{}]*>|\[(/?)think\]`)
 
-// findThoughts returns where the first thoughts in a text begin, or -1, and where they end. Thoughts
-// without an end go on to the end of the text: the model was cut off before it answered.
-func findThoughts(text string) (from, upto int) {
-	from = -1
-	for _, t := range thoughts {
-		at := strings.Index(text, t[0])
-		if at < 0 || from >= 0 && from < at {
-			continue
+// DropThoughts returns an answer without what the model thought before it. A closing mark may come
+// without an opening one, which is then in the template of the model. Thoughts without an end go on to
+// the end of the text: the model was cut off before it answered. Marks within an answer stay.
+func DropThoughts(answer string) string {
+	marks := thoughtMark.FindAllStringSubmatchIndex(answer, -1)
+	switch {
+	case len(marks) == 0:
+	case isClosing(marks[0]):
+		answer = answer[marks[0][1]:]
+	case strings.TrimSpace(answer[:marks[0][0]]) == "":
+		upto := len(answer)
+		for _, m := range marks {
+			if isClosing(m) {
+				upto = m[1]
+			}
 		}
-		if from, upto = at, len(text); strings.Contains(text[at:], t[1]) {
-			upto = at + strings.Index(text[at:], t[1]) + len(t[1])
-		}
+		answer = answer[upto:]
 	}
-	return from, upto
+	return strings.TrimSpace(answer)
 }
 
-// isProse says whether a text beside an object is more than blanks and a code fence.
+func isClosing(mark []int) bool { return mark[2] < mark[3] || mark[4] < mark[5] }
+
+// findThoughts returns where the first thoughts in front of a place begin, or -1, and where they end.
+func findThoughts(text string, place int) (from, upto int) {
+	m := thoughtMark.FindStringSubmatchIndex(text[:place])
+	if m == nil || isClosing(m) {
+		return -1, 0
+	}
+	for upto = m[1]; upto < len(text); {
+		next := thoughtMark.FindStringSubmatchIndex(text[upto:])
+		if next == nil {
+			return m[0], len(text)
+		}
+		if upto += next[1]; isClosing(next) {
+			break
+		}
+	}
+	return m[0], upto
+}
+
+// callMarks stand around the object that some models return as a call of a tool.
+var callMarks = strings.NewReplacer("<tool_call>", "", "</tool_call>", "")
+
+// isProse says whether a text beside an object is more than blanks, a code fence and marks of a call.
 func isProse(text string) bool {
+	text = callMarks.Replace(text)
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if fence, ok := strings.CutPrefix(line, "```"); !ok && line != "" || strings.ContainsAny(fence, " \t") {

@@ -438,6 +438,8 @@ func (t *Team) iterated(m *Member, kind swarm.ActionKind, end swarm.CallEnd) {
 	switch {
 	case e.Errors >= maxErrors:
 		e.end(swarm.OutcomeAborted, fmt.Sprintf("%d actions in a row failed; the last: %s", maxErrors, end.Reason))
+	case m.Turns >= t.Swarm.Rules.Iterations && e.Errors >= m.Turns: // it has no result at all
+		e.end(swarm.OutcomeAborted, "none of its actions succeeded; the last: "+end.Reason)
 	case e.Idle >= maxIdle:
 		e.end(swarm.OutcomeConverged, fmt.Sprintf("%d actions in a row used no tool", maxIdle))
 	case m.Turns >= t.Swarm.Rules.Iterations:

@@ -295,12 +295,8 @@ func (r *Runner) results(state *agentapi.SwarmState) (all []prompt.Result, err e
 				last = append(last, s.Outcome())
 			}
 			res.Text = strings.Join(last, "\n")
-			report, err := r.unfinished(a)
-			if err != nil {
+			if res.File, err = r.unfinished(a); err != nil {
 				return nil, err
-			}
-			if report != "" {
-				res.Text += "\n(report: " + report + ")"
 			}
 		}
 		all = append(all, res)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"swarm"
 	"swarm/internal/action"
 	"swarm/internal/agentapi"
 	"swarm/internal/flow"
+	"swarm/internal/modeljson"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -39,6 +41,10 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		}
 		w.action = &swarm.Action{Kind: swarm.ActReplan, Words: words, Taken: len(subtasks)+len(messages) == 0, Weighed: weighed}
 		return explained(err)
+	case plan.WantAnswer:
+		if !strings.ContainsFunc(string(reply.Output), func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) {
+			return swarm.Errorf(swarm.Unexpected, "the answer is empty")
+		}
 	case plan.WantAction:
 		a, says, err := w.readAction(string(reply.Output))
 		if !says {
@@ -62,9 +68,17 @@ func (w *work) readAction(answer string) (a action.Action, says bool, err error)
 	return a, err == nil && w.action.Kind == "", nil
 }
 
-// markShort marks an answer of a swarm that the limit of tokens has ended. Nobody must take it for whole.
-func (w *work) markShort(reply provider.Reply) provider.Reply {
-	if w.c.Want == plan.WantAnswer && reply.Short {
+// finishAnswer takes out what a model thought before the answer of a swarm, and marks an answer that the
+// limit of tokens has ended. Nobody must take it for whole.
+func (w *work) finishAnswer(reply provider.Reply) provider.Reply {
+	if w.c.Want != plan.WantAnswer {
+		return reply
+	}
+	if w.asksPlainly() && !reply.IsCut() {
+		said := modeljson.DropThoughts(string(reply.Output))
+		reply.Output, reply.Bytes = []byte(said), int64(len(said))
+	}
+	if reply.Short && len(reply.Output) > 0 {
 		const mark = "…\n\n(The answer breaks off here: the model has reached its limit of tokens.)\n"
 		reply.Output, reply.Bytes = append(reply.Output, mark...), reply.Bytes+int64(len(mark))
 	}

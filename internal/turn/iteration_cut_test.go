@@ -27,10 +27,27 @@ func TestALongAnswerIsNotReadFromItsEnd(t *testing.T) {
 // An answer that the limit of tokens ended says so. An iteration's is read as it is.
 func TestACutAnswerOfASwarmSaysSo(t *testing.T) {
 	for want, marked := range map[plan.Want]bool{plan.WantAnswer: true, plan.WantAction: false} {
-		w := &work{c: flow.Call{Want: want}}
-		got := w.markShort(provider.Reply{Output: []byte("The US"), Bytes: 6, Short: true})
+		w := &work{c: flow.Call{Want: want}, spec: swarm.ProviderSpec{Kind: providerkind.Script}}
+		got := w.finishAnswer(provider.Reply{Output: []byte("The US"), Bytes: 6, Short: true})
 		if has := strings.Contains(string(got.Output), "breaks off here"); has != marked || got.Bytes != int64(len(got.Output)) {
 			t.Errorf("%s: %q, %d bytes", want, got.Output, got.Bytes)
+		}
+	}
+}
+
+// What a model thought is no part of its answer, and blanks are no answer.
+func TestTheAnswerOfASwarmHasNoThoughts(t *testing.T) {
+	w := &work{c: flow.Call{Want: plan.WantAnswer}, spec: swarm.ProviderSpec{Kind: providerkind.Script}}
+	for said, want := range map[string]string{
+		"<think>Hm. [zz/1]</think>\nIt is 42.":         "It is 42.",
+		"Hm.</think>\n\nIt is 42.":                     "It is 42.",
+		"Models write <think> and </think> around it.": "Models write <think> and </think> around it.",
+		"<think>I was cut off":                         "",
+		" \n\u200b":                                    "\u200b",
+	} {
+		reply := w.finishAnswer(provider.Reply{Output: []byte(said), Bytes: int64(len(said))})
+		if err := (&Runner{}).checkAnswer(w, reply); string(reply.Output) != want || (err == nil) != (len(want) > 4) {
+			t.Errorf("%q became %q, %v", said, reply.Output, err)
 		}
 	}
 }

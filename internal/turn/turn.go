@@ -238,8 +238,8 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		r.Watch.Silent(w.c)
 	}
 	if err == nil {
+		reply = w.finishAnswer(reply)
 		err = r.checkAnswer(w, reply)
-		reply = w.markShort(reply)
 	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := r.examine(ctx, w, reply.Output)

@@ -145,7 +145,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 	if asked := strings.Join(clean.team.asked[swarm.NewTurnID(helper, 2, 1)], ""); !strings.Contains(asked, "**"+helper+` (you)**: "Look at the law"`) {
 		t.Errorf("the helper's prompt does not show it in the team:\n%s", asked)
 	}
-	if asked := strings.Join(clean.team.asked["supervisor/2/1"], ""); !strings.Contains(asked, "Europe is missing") || !strings.Contains(asked, "- us: \"The US\" (not finished, by "+first+": 3 actions in a row used no tool): publishes on findings: 80 %") ||
+	if asked := strings.Join(clean.team.asked["supervisor/2/1"], ""); !strings.Contains(asked, "Europe is missing") || !strings.Contains(asked, "- us: \"The US\" (not finished, by "+first+": 3 actions in a row used no tool; report: "+first+"-report.md): publishes on findings: 80 %") ||
 		!strings.Contains(asked, "- jp: \"Japan\" (done by "+second+"): Edge AI.") || strings.Count(asked, "- t5: ") != 1 {
 		t.Errorf("the supervisor planned anew by:\n%s", asked)
 	}
