@@ -419,6 +419,9 @@ type TurnStart struct {
 	Reserves Usage `json:"reserves,omitzero"`
 	// Want is what a turn of a swarm is for: subtasks, action or answer.
 	Want string `json:"want,omitempty"`
+	// Judged are, of a review, the agents whose answers have the letters A, B and so on in the
+	// prompt, which does not name them.
+	Judged []string `json:"judged,omitempty"`
 	// Snapshots are the folders before the turn, so that its changes are known at its end, however
 	// often a crash makes it start again.
 	Snapshots []FolderSnapshot `json:"trees,omitempty"`
@@ -681,6 +684,10 @@ type Action struct {
 	Ours bool `json:"ours,omitempty"`
 	// Weighed are, of a replan, the agents whose end the supervisor knew of.
 	Weighed []string `json:"weighed,omitempty"`
+	// Judged are, of a review, the agents whose answers had the letters A, B and so on in the
+	// prompt. Ranking are the same agents, the best answer first.
+	Judged  []string `json:"judged,omitempty"`
+	Ranking []string `json:"ranking,omitempty"`
 }
 
 // An ActionKind is one of the things that an agent of a swarm can do in an iteration.
@@ -694,6 +701,7 @@ const (
 	ActRequestHelp ActionKind = "request_help"
 	ActDone        ActionKind = "done"
 	ActReplan      ActionKind = "replan" // of the supervisor: it has planned anew
+	ActReview      ActionKind = "review" // of a member of a council: it has judged the answers of the others
 )
 
 // ActionKinds lists the kinds of a worker's actions, in the order in which prompts describe them.

@@ -74,6 +74,10 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/modeljson", "an action is a JSON object in a model's answer"},
 		{"swarm/internal/strictjson", "parameters that stand in a string are read strictly"},
 	}},
+	"swarm/internal/review": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/modeljson", "a review is a JSON object in a model's answer"},
+	}},
 	"swarm/internal/subtask": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/modeljson", "subtasks are a JSON object in a model's answer"},
@@ -262,6 +266,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/action", "reads what an agent of a swarm does next"},
 		{"swarm/internal/subtask", "reads how a query is divided"},
 		{"swarm/internal/modeljson", "what a model thought is no part of its answer"},
+		{"swarm/internal/review", "reads how a member of a council judges the others"},
 		{"swarm/internal/plan", "what a turn of a swarm is for"},
 		{"swarm/internal/flow", "a turn answers a loop's call"},
 		{"swarm/internal/toolrule", "which of a model's tools change files"},
@@ -465,6 +470,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/mutants":    {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
+		{"swarm/internal/growth", "makes the plan of a council"},
 		{"swarm/internal/station", "the names of a swarm"},
 		{"swarm/internal/plan", "what the answer of a swarm may use"},
 		{"swarm/internal/flow", "the loops that it crashes"},

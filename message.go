@@ -45,6 +45,7 @@ const (
 	Undivided       MessageCode = "undivided"         // why the query of a swarm could not be divided
 	Unanswered      MessageCode = "unanswered"        // why no model could make one answer of a swarm's results
 	NotReplanned    MessageCode = "not_replanned"     // why the supervisor of a swarm could not plan anew
+	NotReviewed     MessageCode = "not_reviewed"      // why a member of a council gives no vote
 	StallShared     MessageCode = "stall_shared"      // files, phase, turn, agent, who else worked: the author is unknown
 )
 
@@ -55,4 +56,4 @@ const (
 
 // MessageCodes lists all codes.
 var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, BackFailed, BackCancelled, BackEnded,
-	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided, Unanswered, NotReplanned}
+	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided, Unanswered, NotReplanned, NotReviewed}

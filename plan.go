@@ -211,21 +211,40 @@ type Team struct {
 	Pack         string        `json:"pack,omitempty"`     // the ref of the goal's context pack; "" = none
 }
 
+// A Strategy says how a swarm answers a query.
+type Strategy string
+
+// The strategies.
+const (
+	TeamStrategy    Strategy = "team"    // its agents work together on parts of the query
+	CouncilStrategy Strategy = "council" // its agents answer the query independently, review each other, and vote
+)
+
+// Strategies lists the strategies, for files and flags. The first is the default.
+var Strategies = []string{string(TeamStrategy), string(CouncilStrategy)}
+
+// A council has at least two members, or there is no vote, and at most as many as there are letters.
+const (
+	LeastCouncil = 2
+	MostCouncil  = 26
+)
+
 // A Swarm says how a team divides a query, works on the parts in iterations, and answers.
 type Swarm struct {
 	Query      Hash          `json:"query,omitempty"`
-	Workers    int           `json:"workers"`           // agents that work at once
-	Iterations int           `json:"iterations"`        // of one agent
-	Timeout    time.Duration `json:"timeout"`           // of one agent, from its first turn
-	Messages   int           `json:"messages"`          // that one agent may send
-	Subtasks   []Subtask     `json:"subtasks"`          // the parts of the query that this plan adds
-	Approve    bool          `json:"approve,omitempty"` // a person decides whether the agents work on the subtasks
-	Costs      *SwarmCosts   `json:"costs,omitempty"`   // what its turns use at most
-	Worker     Agent         `json:"worker,omitzero"`   // what an agent is like whose subtask names no role
-	Roles      []Agent       `json:"roles,omitempty"`   // what agents are like whose subtask names one of these
-	Replan     bool          `json:"replan,omitempty"`  // the supervisor plans anew when a worker fails, or somebody writes to it
-	By         TurnID        `json:"by,omitempty"`      // the turn of the supervisor that names the subtasks; "" = none did
-	Entries    []Subtask     `json:"entries,omitempty"` // entries of the task list that this plan adds, or that its agents claim
+	Workers    int           `json:"workers"`            // agents that work at once
+	Iterations int           `json:"iterations"`         // of one agent
+	Timeout    time.Duration `json:"timeout"`            // of one agent, from its first turn
+	Messages   int           `json:"messages"`           // that one agent may send
+	Subtasks   []Subtask     `json:"subtasks"`           // the parts of the query that this plan adds
+	Approve    bool          `json:"approve,omitempty"`  // a person decides whether the agents work on the subtasks
+	Costs      *SwarmCosts   `json:"costs,omitempty"`    // what its turns use at most
+	Worker     Agent         `json:"worker,omitzero"`    // what an agent is like whose subtask names no role
+	Roles      []Agent       `json:"roles,omitempty"`    // what agents are like whose subtask names one of these
+	Strategy   Strategy      `json:"strategy,omitempty"` // "" = a team
+	Replan     bool          `json:"replan,omitempty"`   // the supervisor plans anew when a worker fails, or somebody writes to it
+	By         TurnID        `json:"by,omitempty"`       // the turn of the supervisor that names the subtasks; "" = none did
+	Entries    []Subtask     `json:"entries,omitempty"`  // entries of the task list that this plan adds, or that its agents claim
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
 }
@@ -234,7 +253,8 @@ type Swarm struct {
 type SwarmCosts struct {
 	Division  CallCost `json:"division,omitzero"` // none if a person has divided the query
 	Iteration CallCost `json:"iteration"`
-	Usual     CallCost `json:"usual"` // an iteration whose prompt shows as many results as it can, and nothing of others
+	Usual     CallCost `json:"usual"`           // an iteration whose prompt shows as many results as it can, and nothing of others
+	Review    CallCost `json:"review,omitzero"` // of a council
 	Replan    CallCost `json:"replan"`
 	Answer    CallCost `json:"answer"`
 }
@@ -254,6 +274,9 @@ func (c *SwarmCosts) MessagesPerAgent(iterations int64) int64 {
 	}
 	return iterations
 }
+
+// IsCouncil says whether the agents answer the query independently.
+func (s *Swarm) IsCouncil() bool { return s.Strategy == CouncilStrategy }
 
 // AllAgents returns the agents of a plan, and what those are like that a swarm adds to it.
 func (p *Plan) AllAgents() []Agent {

@@ -170,6 +170,7 @@ func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
 			{Name: "swarm.agent_timeout_seconds", Value: fmt.Sprint(int(s.Swarm.AgentTimeout.Seconds()))},
 			{Name: "swarm.max_messages_per_agent", Value: fmt.Sprint(s.Swarm.MaxMessagesPerAgent)},
 			{Name: "swarm.workspace_snippet_chars", Value: fmt.Sprint(s.Swarm.WorkspaceSnippetChars)}, {Name: "swarm.workspace_max_entries", Value: fmt.Sprint(s.Swarm.WorkspaceMaxEntries)},
+			{Name: "swarm.strategy", Value: string(s.Swarm.Strategy)},
 			{Name: "swarm.replan", Value: fmt.Sprint(s.Swarm.Replan)},
 		}
 	}

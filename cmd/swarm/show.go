@@ -163,8 +163,11 @@ func (a *app) showPlan(p view.Picture) error {
 			t.Row(task.Agent, s.ID, s.Role, strings.Join(s.DependsOn, ", "), s.Description)
 		}
 	}
-	fmt.Fprintf(a.stdout, "plan: %s\n", line)
+	fmt.Fprintln(a.stdout, line)
 	err := a.table(t)
+	if vote := p.DescribeVote(); vote != "" {
+		fmt.Fprintf(a.stdout, "vote: %s\n", term.Escape(vote))
+	}
 	fmt.Fprintln(a.stdout)
 	if err != nil || len(p.Swarm.TaskList) == 0 {
 		return err

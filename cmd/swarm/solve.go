@@ -23,7 +23,7 @@ func (a *app) solveCommand() *cobra.Command {
 	var (
 		src             source
 		agents, most    count
-		plan            string
+		plan, strategy  string
 		detach, approve bool
 		record, replay  string
 	)
@@ -33,6 +33,10 @@ func (a *app) solveCommand() *cobra.Command {
 		Long: `Have a swarm answer a question. The supervisor divides it into subtasks. An agent works on each of
 them in iterations: it uses tools, shares what it finds, and writes to its teammates. When all have
 ended, the supervisor makes one answer of their results.
+
+With --strategy council nothing is divided: each agent answers the whole question without seeing the
+others. Then each judges the answers of the others, and the supervisor answers from the one with the
+most points.
 
 Agents read the files of this folder, and write to a folder of the run. A line before the start says
 so. An agent with root: DIR in the compose file works in DIR.
@@ -50,6 +54,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 		Example: `  swarm solve "Compare AI chip markets across US, Japan and South Korea"
   swarm solve "Which of our packages have no tests?" --set swarm.workspace=.   # on the files here
   swarm solve "Compare three designs of a queue" --plan subtasks.json -o answer.md
+  swarm solve "Is this design safe against a lost write?" --strategy council --agents 5
   swarm solve "What changed since v1.2?" -d && swarm wait @last && swarm out @last`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -65,12 +70,14 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 			}
 			r := src.request(a, nil)
 			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay, r.ApprovePlan = query, agents.n, most.n, plan, replay, approve
+			r.Strategy = strategy
 			return a.plan(r, record)
 		},
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.Var(&agents, "agents", "how many agents work at the same time (default 3)")
+	f.StringVar(&strategy, "strategy", "", "team, or council: agents answer independently, review each other, and vote (default team, or swarm.strategy)")
+	f.Var(&agents, "agents", "how many agents work at the same time, or are in the council (default 3)")
 	f.Var(&most, "iterations", "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
 	f.BoolVar(&approve, "approve-plan", false, "show the plan and what it costs at most, and wait for swarm approve or swarm deny")

@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/subtask"
 )
 
@@ -22,6 +23,33 @@ type SwarmState struct {
 	Room       int          // how many agents may still join
 	Tasks      []SwarmTask  // the entries of the task list that agents have added
 	Chars      int          // of a finding in a prompt, and of a task of somebody else
+	Council    *Council     // nil = it is no council
+}
+
+// A Council is what the prompts of a council tell about its vote.
+type Council struct {
+	Judged  []string // the agents whose answers the agent judges, in the order in which it sees them
+	Tally   plan.Tally
+	Reviews []swarm.TurnID // turns in which members have judged the others
+}
+
+// council says whether the run is a council. The caller holds the mutex.
+func (s *Service) council() bool {
+	return len(s.plans) > 0 && s.plans[0].Swarm != nil && s.plans[0].Swarm.IsCouncil()
+}
+
+// councilState returns the state of a council for the prompt of an agent, or nil.
+func (s *Service) councilState(agent string) *Council {
+	if !s.council() {
+		return nil
+	}
+	c := &Council{Judged: s.team.Judged(agent), Tally: s.team.Tally()}
+	for i := range s.team.Members {
+		if e := s.team.Members[i].Effort; e != nil && e.Ballot != nil && e.Ballot.Silent == "" {
+			c.Reviews = append(c.Reviews, e.Ballot.Turn)
+		}
+	}
+	return c
 }
 
 // maxTeammates is how many agents the prompt of a worker lists, so that the prompts of a large swarm
@@ -105,7 +133,7 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 			all = append(all, p.Swarm.Subtasks...)
 		}
 	}
-	if n := len(all); n > maxTeammates && agent != swarm.Supervisor {
+	if n := len(all); n > maxTeammates && agent != swarm.Supervisor && !s.council() {
 		at := slices.IndexFunc(all, func(t swarm.Subtask) bool { return t.Agent == agent })
 		from := min(max(0, at-maxTeammates/2), n-maxTeammates)
 		all, state.More = all[from:from+maxTeammates], n-maxTeammates
@@ -114,7 +142,7 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	for i, t := range all {
 		state.Agents[i] = s.swarmAgent(t)
 	}
-	state.Tasks = s.taskStates()
+	state.Tasks, state.Council = s.taskStates(), s.councilState(agent)
 	return state, s.read, nil
 }
 
@@ -124,7 +152,9 @@ func (s *Service) swarmAgent(t swarm.Subtask) SwarmAgent {
 	if m == nil {
 		return a
 	}
-	a.Turn = m.Turn
+	if a.Turn = m.Turn; m.Effort != nil && m.Effort.Last != "" {
+		a.Turn = m.Effort.Last
+	}
 	if m.End != nil {
 		a.Outcome, a.Reason = m.End.Outcome, m.End.Reason
 	}

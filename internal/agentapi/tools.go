@@ -55,6 +55,9 @@ const taskTools = "task_"
 // IsTaskTool says whether a tool is one of the task list.
 func IsTaskTool(name string) bool { return strings.HasPrefix(name, taskTools) }
 
+// alone says whether a member of a council has the tool: it leads to no other member.
+func (t tool) alone() bool { return t.name == "read_inbox" || t.name == "report_done" }
+
 // offered lists the tools of the run. In a pipeline an agent has no further turns, so the tools for
 // teams are missing.
 func (s *Service) offered() ([]tool, error) {
@@ -62,6 +65,9 @@ func (s *Service) offered() ([]tool, error) {
 	defer s.mu.Unlock()
 	if err := s.follow(); err != nil {
 		return nil, err
+	}
+	if s.council() {
+		return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return !t.alone() }), nil
 	}
 	if s.growth.Swarm() {
 		return tools, nil
@@ -73,6 +79,10 @@ func (s *Service) offered() ([]tool, error) {
 }
 
 func (s *Service) findTool(name string) (tool, error) {
+	if r := s.rulesOfSwarm(); r != nil && r.IsCouncil() && Knows(name) && !(tool{name: name}).alone() {
+		return tool{}, swarm.Errorf(swarm.Denied, "a member of a council answers by itself: it cannot write to others, share with them or ask for help").
+			WithHint("answer from what you find yourself; the members see each other's answers when all have ended")
+	}
 	if i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name }); i >= 0 && !tools[i].team {
 		return tools[i], nil // every run has it, so the log need not be read
 	}

@@ -47,6 +47,8 @@ type fullTask struct {
 	References []view.Reference `json:"references,omitempty"` // the turns that the answer names
 	Unsourced  bool             `json:"unsourced,omitempty"`  // it names none, although it was made of several results
 	Error      string           `json:"error,omitempty"`      // why it failed or was cancelled
+	Votes      []view.Vote      `json:"votes,omitempty"`      // of a council that has voted, the best answer first
+	Tie        bool             `json:"tie,omitempty"`        // the first two of these are level
 	Agents     []taskAgent      `json:"agents"`
 }
 
@@ -118,7 +120,7 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	full := fullTask{task: taskOf(s), UpdatedAt: p.Time, Agents: []taskAgent{}}
+	full := fullTask{task: taskOf(s), UpdatedAt: p.Time, Agents: []taskAgent{}, Votes: p.Votes, Tie: p.Tie}
 	full.Status, full.CreatedAt, full.CompletedAt, full.Usage = p.Status, p.Started, p.Ended, usageOf(p.Usage)
 	if full.Query, err = l.Query(); err != nil {
 		return reply{}, err
@@ -213,7 +215,7 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 		control.Request
 	}
 	if len(body.Context) > 0 && string(body.Context) != "null" {
-		err = strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "approve_plan", "provider", "dir", "file", "set").Into(&in)
+		err = strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "strategy", "approve_plan", "provider", "dir", "file", "set").Into(&in)
 	}
 	switch {
 	case err != nil:

@@ -190,7 +190,7 @@ func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.T
 	if v.Kind.value == swarm.SwarmKind {
 		limits := c.settings().Swarm
 		out.Swarm = &swarm.SwarmTask{MaxAgents: limits.MaxAgents, Swarm: swarm.Swarm{Workers: swarm.DefaultWorkers, Iterations: limits.MaxIterationsPerAgent,
-			Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Replan: limits.Replan}}
+			Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Replan: limits.Replan, Strategy: limits.Strategy}}
 	}
 	return out
 }

@@ -22,6 +22,7 @@ var choices = map[string]func() []string{
 	"on_failure": fixed(swarm.OnFailures...),
 	"task_kinds": fixed(swarm.TaskKinds...),
 	"on_stall":   fixed(swarm.OnStalls...),
+	"strategies": fixed(swarm.Strategies...),
 	"approvals":  fixed("ask", "auto", "deny"),
 	"sandboxes":  fixed(swarm.SandboxOS),
 	"networks":   fixed(swarm.NetworkAll, swarm.NetworkNone),
@@ -192,6 +193,7 @@ type swarmKeys struct {
 	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Characters of a topic's entry that are shown."`
 	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Entries of a topic that are shown."`
 	Workspace             text    `key:"workspace" doc:"The folder of the agents that name no root."`
+	Strategy              text    `key:"strategy" among:"strategies" doc:"How a query is answered: a team divides it and works together, the members of a council answer independently, review each other and vote; team without it."`
 	Replan                boolean `key:"replan" doc:"Whether the supervisor plans anew when an agent fails or somebody writes to it; true without it."`
 }
 

@@ -56,6 +56,8 @@ type SwarmLimits struct {
 	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
 	Workspace             string        `json:"workspace,omitempty"` // absolute; "" = one in the state folder
 	Replan                bool          `json:"replan"`
+
+	Strategy swarm.Strategy `json:"strategy"`
 }
 
 // Defaults returns the settings of an empty file.
@@ -73,6 +75,7 @@ func Defaults() Settings {
 			WorkspaceSnippetChars: swarm.DefaultTopics.Chars,
 			WorkspaceMaxEntries:   swarm.DefaultTopics.Entries,
 			Replan:                true,
+			Strategy:              swarm.TeamStrategy,
 		},
 	}
 }
@@ -99,6 +102,7 @@ func (c *compiler) settings() Settings {
 	count(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
 	count(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
 	count(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
+	set(&s.Swarm.Strategy, f.Swarm.Strategy.at, swarm.Strategy(f.Swarm.Strategy.value))
 	set(&s.Swarm.Replan, f.Swarm.Replan.at, f.Swarm.Replan.value)
 	set(&s.Swarm.AgentTimeout, f.Swarm.AgentTimeoutSeconds.at, time.Duration(f.Swarm.AgentTimeoutSeconds.value)*time.Second)
 	if w := f.Swarm.Workspace; w.given() {
@@ -130,6 +134,9 @@ func (c *compiler) checkSettings() {
 	)
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkServers()
+	if most := f.Swarm.MaxAgents; swarm.Strategy(f.Swarm.Strategy.value) == swarm.CouncilStrategy && most.given() && most.value < swarm.LeastCouncil {
+		c.fail(most.node, "a council needs %d agents, and max_agents is %d", swarm.LeastCouncil, most.value).WithHint("raise max_agents, or write strategy: team")
+	}
 	if w := f.Swarm.Workspace; w.given() {
 		c.checkFolder("workspace", w, "it then is a folder of the run's own")
 	}

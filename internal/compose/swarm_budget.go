@@ -40,11 +40,14 @@ func swarmCosts(p *swarm.Plan, query string) *swarm.SwarmCosts {
 		Iteration: costOf(p, plan.WantAction, workers, prompt.MaxIteration),
 		Usual:     costOf(p, plan.WantAction, workers, usualPrompt(query, p.Swarm.Iterations)),
 		Replan:    costOf(p, plan.WantReplan, supervisor, prompt.MaxReplan(query, roles, p.Team.MaxAgents+plan.MaxTasks)),
-		Answer:    costOf(p, plan.WantAnswer, supervisor, prompt.MaxSynthesis(query, p.Team.MaxAgents)),
+		Answer:    costOf(p, plan.WantAnswer, supervisor, prompt.MaxSynthesis(query, p.Team.MaxAgents, p.Swarm.IsCouncil())),
 	}
 	if len(p.Swarm.Subtasks) == 0 {
 		made := prompt.BuildDivision(&prompt.Division{Query: query, Most: p.Team.MaxAgents, AtOnce: p.Swarm.Workers, Roles: roles})
 		c.Division = costOf(p, plan.WantSubtasks, supervisor, int64(len(made.Text)))
+	}
+	if p.Swarm.IsCouncil() {
+		c.Review = costOf(p, plan.WantReview, workers, prompt.MaxReview(query, p.Team.MaxAgents-1))
 	}
 	return c
 }

@@ -27,6 +27,7 @@ type Request struct {
 	Query       string   `json:"query"`        // a swarm's query
 	Agents      *int     `json:"agents"`       // of a swarm: how many work at once; nil = the default
 	Iterations  *int     `json:"iterations"`   // of a swarm: of one agent; nil = as the file says
+	Strategy    string   `json:"strategy"`     // of a swarm: team or council; "" = as the file says
 	ApprovePlan bool     `json:"approve_plan"` // of a swarm: a person decides whether its agents work on the plan
 	Subtasks    string   `json:"-"`            // of a swarm: the file that divides the query; "" = the supervisor does
 	Goal        string   `json:"goal"`         // a team's goal

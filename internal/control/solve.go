@@ -1,9 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,9 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "the query has %d bytes; %d are allowed", len(r.Query), maxQuery).
 			WithHint("write it into a file of this folder, and have the query name the file")
 	}
+	if err := checkStrategy(r); err != nil {
+		return nil, err
+	}
 	o, p, err := c.Compose(r)
 	if swarm.KindOf(err) == swarm.NotFound && r.File == "" && len(r.Set) == 0 { // --provider is enough
 		o.Source, err = nil, nil
@@ -46,7 +51,8 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	limits, plan := b.Settings.Swarm, &b.Plan
 	query := run.Redactor(plan)([]byte(r.Query))
 	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: or(r.Agents, swarm.DefaultWorkers), Iterations: or(r.Iterations, limits.MaxIterationsPerAgent),
-		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan}
+		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan,
+		Strategy: cmp.Or(swarm.Strategy(r.Strategy), limits.Strategy)}
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents
 	}
@@ -56,8 +62,20 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"solve", r.Query}
 	}
+	if rules.IsCouncil() {
+		if err := checkCouncil(r, limits.MaxAgents); err != nil {
+			return nil, err
+		}
+	}
 	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
-	if r.Subtasks != "" {
+	switch {
+	case rules.IsCouncil():
+		names, err := begin.names()
+		if err != nil {
+			return nil, err
+		}
+		growth.PlanCouncil(plan, names, string(query))
+	case r.Subtasks != "":
 		if err := begin.divide(r.Subtasks); err != nil {
 			return nil, err
 		}
@@ -113,19 +131,45 @@ func (b *Begin) divide(file string) error {
 		return (&swarm.Error{Kind: swarm.BadInput, File: file, Msg: "there are more subtasks than there may be agents"}).
 			WithHint("raise swarm.max_agents in the compose file, or divide the query into at most %d", most)
 	}
-	b.id = swarm.NewRunID(time.Now().UTC())
-	names := b.id
-	rec, err := b.Recording()
-	switch {
-	case err != nil:
-		return err
-	case rec != nil:
-		names = rec.Header.Run // a replay has the recorded agents
+	names, err := b.names()
+	if err == nil {
+		growth.AddWorkers(p, names, all)
 	}
-	team := growth.NewTeam()
-	team.Add(p)
-	divided := team.Workers(names, all)
-	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
+	return err
+}
+
+// names returns the run whose agents' names those of the plan are: a replay has the recorded agents.
+func (b *Begin) names() (swarm.RunID, error) {
+	b.id = swarm.NewRunID(time.Now().UTC())
+	rec, err := b.Recording()
+	if err != nil || rec == nil {
+		return b.id, err
+	}
+	return rec.Header.Run, nil
+}
+
+// checkStrategy returns an error if there is no such strategy.
+func checkStrategy(r Request) error {
+	if r.Strategy == "" || slices.Contains(swarm.Strategies, r.Strategy) {
+		return nil
+	}
+	return swarm.Errorf(swarm.BadInput, "there is no strategy %s", swarm.Quote(r.Strategy)).WithHint("%s", swarm.DidYouMean(r.Strategy, swarm.Strategies))
+}
+
+// checkCouncil returns an error if a request asks for what a council cannot do.
+func checkCouncil(r Request, maxAgents int) error {
+	most, members := min(maxAgents, swarm.MostCouncil), or(r.Agents, swarm.LeastCouncil)
+	switch {
+	case r.Subtasks != "":
+		return swarm.Errorf(swarm.BadInput, "a council does not divide the query, so it takes no plan").WithHint("leave out --plan, or use --strategy team")
+	case members < swarm.LeastCouncil || maxAgents < swarm.LeastCouncil:
+		return swarm.Errorf(swarm.BadInput, "a council has at least %d members, which judge each other", swarm.LeastCouncil).
+			WithHint("use --agents %d or more, and swarm.max_agents of as many, or --strategy team", swarm.LeastCouncil)
+	case members > most && most < swarm.MostCouncil:
+		return swarm.Errorf(swarm.BadInput, "there may be %d agents, and the council has %d", most, members).WithHint("raise swarm.max_agents in the compose file: --set swarm.max_agents=%d", members)
+	case members > most:
+		return swarm.Errorf(swarm.BadInput, "a council has at most %d members", most)
+	}
 	return nil
 }
 

@@ -40,8 +40,11 @@ func (t *team) divide(turn string) error {
 // pass by itself is tried again until the agent's time is over, and uses no iteration. An answer that
 // cannot be read is asked for again, once.
 func (t *team) iterationEnded(m *plan.Member, r Result) error {
-	if m.Effort == nil {
+	switch {
+	case m.Effort == nil:
 		return t.supervised(m, r)
+	case m.End != nil:
+		return t.reviewed(m, r)
 	}
 	switch {
 	case r.Status == swarm.CallOK:
@@ -85,6 +88,24 @@ func (t *team) supervised(m *plan.Member, r Result) error {
 		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.NotReplanned), Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.NotReplanned, r.Reason)}})
 	case v == hasFailed:
 		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason}, swarm.NewMessage(swarm.BackFailed, r.Reason))
+	}
+	return err
+}
+
+// reviewed decides what the end of a turn means in which a member of a council judges the others. A
+// review that cannot be read is asked for again, once. One that fails for good counts as no vote.
+func (t *team) reviewed(m *plan.Member, r Result) error {
+	retries := plan.Retries(&t.Rules)
+	if r.Kind == swarm.Unexpected {
+		retries = min(retries, 1)
+	}
+	v, after, err := t.judge(r, m.Tries, retries)
+	switch {
+	case err != nil:
+	case v == triesAgain:
+		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
+	case v == hasFailed || v == wasCancelled:
+		err = t.tell(Fact{Kind: swarm.Notice, Key: string(swarm.NotReviewed) + ":" + r.ID, Agent: m.Name, Body: swarm.Reason{Message: swarm.NewMessage(swarm.NotReviewed, r.Reason)}})
 	}
 	return err
 }

@@ -2,6 +2,8 @@ package growth
 
 import (
 	"cmp"
+	"slices"
+	"strconv"
 
 	"swarm"
 	"swarm/internal/providerkind"
@@ -31,10 +33,21 @@ func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int) {
 // that lists them and names no root has them there, too.
 func withFileTools(a swarm.Agent, spec *swarm.ProviderSpec) swarm.Agent {
 	if a.Provider == spec.Name && a.Tools == nil && providerkind.Of(spec.Kind).Tools == providerkind.InProcess {
-		a.Tools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
+		a.Tools = slices.Clone(fileTools)
 	}
 	return a
 }
+
+// withoutWriting takes the tool for writing files from an agent that has got the file tools unasked.
+func withoutWriting(a swarm.Agent) swarm.Agent {
+	if slices.Equal(a.Tools, fileTools) {
+		a.Tools = []string{toolrule.FileRead, toolrule.FileList}
+	}
+	return a
+}
+
+// fileTools are the tools of a model that lists none.
+var fileTools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
 
 // inTier has an agent use the model of a tier, if its provider has one and nothing else says which.
 func inTier(a swarm.Agent, spec *swarm.ProviderSpec, tier string) swarm.Agent {
@@ -42,4 +55,35 @@ func inTier(a swarm.Agent, spec *swarm.ProviderSpec, tier string) swarm.Agent {
 		a.Tier = tier
 	}
 	return a
+}
+
+// PlanCouncil makes the plan of a swarm that of a council. Its members are there from the beginning, and
+// no other joins. Each has the query itself as its subtask. The roles of the compose file take turns, so
+// that members may have different providers.
+func PlanCouncil(p *swarm.Plan, run swarm.RunID, query string) {
+	rules := p.Swarm
+	rules.Replan, rules.Workers = false, min(rules.Workers, p.Team.MaxAgents)
+	p.Team.MaxAgents = rules.Workers
+	if rules.Workspace != "" { // what a member writes there, the others could read
+		rules.Worker = withoutWriting(rules.Worker)
+		for i := range rules.Roles {
+			rules.Roles[i] = withoutWriting(rules.Roles[i])
+		}
+	}
+	members := make([]swarm.Subtask, rules.Workers)
+	for i := range members {
+		members[i] = swarm.Subtask{ID: "m" + strconv.Itoa(i+1), Description: query}
+		if n := len(rules.Roles); n > 0 {
+			members[i].Role = rules.Roles[i%n].Name
+		}
+	}
+	AddWorkers(p, run, members)
+}
+
+// AddWorkers adds an agent for each subtask to the first plan of a swarm.
+func AddWorkers(p *swarm.Plan, run swarm.RunID, subtasks []swarm.Subtask) {
+	t := NewTeam()
+	t.Add(p)
+	divided := t.Workers(run, subtasks)
+	p.Agents, p.Swarm.Subtasks = append(p.Agents, divided.Agents...), divided.Swarm.Subtasks
 }

@@ -21,6 +21,7 @@ const (
 	WantMail     Want = ""         // a member of a team has a turn when it has mail
 	WantSubtasks Want = "subtasks" // the supervisor divides the query
 	WantAction   Want = "action"   // a worker takes its next action
+	WantReview   Want = "review"   // a member of a council judges the answers of the others
 	WantReplan   Want = "replan"   // the supervisor looks at what came of the subtasks, and may add others
 	WantAnswer   Want = "answer"   // the supervisor makes one answer of all results
 	WantResults  Want = "results"  // the results are the answer as they are; no model is asked
@@ -30,7 +31,7 @@ const (
 // The seed of swarm mode has the first figure.
 func (w Want) MaxTokens() int64 {
 	switch w {
-	case WantAction:
+	case WantAction, WantReview:
 		return 2048
 	case WantSubtasks, WantReplan, WantAnswer:
 		return 4096
@@ -78,6 +79,8 @@ type Effort struct {
 	Unrun   int           `json:"unrun,omitempty"`   // iterations that were refused before they began
 	Outcome swarm.Outcome `json:"outcome,omitempty"` // how it ends; the loop ends it then
 	Why     string        `json:"why,omitempty"`     // in words
+	Last    swarm.TurnID  `json:"last,omitempty"`    // the last turn of its work, once it has ended
+	Ballot  *Ballot       `json:"ballot,omitempty"`  // of a council: how it has judged the others
 
 	Next  *swarm.Action `json:"next,omitempty"`  // the action that its last turn asks for, until it is taken
 	Tries int           `json:"tries,omitempty"` // attempts of that action so far
@@ -139,22 +142,37 @@ func (t *Team) summon() {
 	workers, working, results := 0, 0, 0
 	var last *Member
 	for i := range t.Members {
-		m := &t.Members[i]
-		if m.Effort == nil {
+		switch m := &t.Members[i]; {
+		case m.Effort == nil:
 			continue
-		}
-		workers++
-		m.Want = WantMail
-		if m.End != nil && m.End.Outcome.Good() {
+		case m.End == nil:
+			working++
+		case m.answered():
 			results, last = results+1, m
 		}
-		if m.End == nil {
-			working++
-			if t.mayWork(workers) && !slices.ContainsFunc(m.Effort.Needs, t.works) {
-				m.Want = WantAction
-			}
+		workers++
+	}
+	nth, reviewing := 0, 0
+	for i := range t.Members {
+		m := &t.Members[i]
+		if m.Effort != nil {
+			nth++
 		}
-		m.settle()
+		switch {
+		case m.Effort == nil || m.InTurn() && m.End != nil: // a turn has one purpose
+		case m.End == nil && t.mayWork(nth) && !slices.ContainsFunc(m.Effort.Needs, t.works):
+			m.Want = WantAction
+		case working == 0 && results > 1 && t.reviews(m):
+			m.Want = WantReview
+		default:
+			m.Want = WantMail
+		}
+		if m.Reviewing() {
+			reviewing++
+		}
+		if m.Effort != nil {
+			m.settle()
+		}
 	}
 	m := t.Member(Supervisor)
 	if m != nil && !m.InTurn() && m.Want == WantReplan && t.Swarm.Draining {
@@ -171,17 +189,23 @@ func (t *Team) summon() {
 	case s.Dividing || s.Answer != "":
 	case t.replans(m, workers):
 		m.Want = WantReplan
-	case working > 0 || len(s.Growing) > 0 && !s.Draining || t.assignable() != nil:
+	case working > 0 || reviewing > 0 || len(s.Growing) > 0 && !s.Draining || t.assignable() != nil:
 	case results == 0:
 		t.close(ClosedByLoss)
-	case workers == 1 && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
-		s.Answer = last.Turn
-	case workers == 1 || s.Without != "":
+	case t.alone(workers, results) && last.End.Outcome == swarm.OutcomeDone: // its result is the answer
+		s.Answer = last.Effort.Last
+	case t.alone(workers, results) || s.Without != "":
 		m.Want = WantResults
 	default:
 		m.Want = WantAnswer
 	}
 	m.settle()
+}
+
+// alone says whether the result of one worker is all that there is to answer from: no other worked on
+// the query, or in a council no other has a result.
+func (t *Team) alone(workers, results int) bool {
+	return workers == 1 || results == 1 && t.Swarm.Rules.IsCouncil()
 }
 
 // replans says whether the supervisor has a reason to plan anew: a worker has failed while another may
@@ -357,10 +381,12 @@ func (t *Team) works(agent string) bool {
 // endIteration records how the turn of a worker or of the supervisor ended.
 func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	e := m.Effort
-	if e != nil && end.Unbegun {
+	if e != nil && m.End == nil && end.Unbegun {
 		e.Unrun++
 	}
 	switch {
+	case e != nil && m.End != nil:
+		t.endReview(m, turn, end)
 	case e == nil && end.Status == swarm.CallOK:
 		switch {
 		case end.Action != nil && end.Action.Kind == swarm.ActReplan:
@@ -485,6 +511,9 @@ func (t *Team) deadline(m *Member) time.Time {
 
 // TimeLeft is how long a member's turn may take; 0 = as long as it likes.
 func (t *Team) TimeLeft(m *Member) time.Duration {
+	if m.Want == WantReview { // its work is over, and has had its time
+		return t.Swarm.Rules.Timeout
+	}
 	at := t.deadline(m)
 	if at.IsZero() {
 		return 0
@@ -585,17 +614,19 @@ func (e *Effort) restart() {
 }
 
 // Curtailed says whether the budget has kept a swarm from something: an agent from its work, an entry
-// of the task list from an agent, the supervisor from a new plan, or the answer from being one.
+// of the task list from an agent, the supervisor from a new plan, a council from its vote, or the answer
+// from being one.
 func (t *Team) Curtailed() bool {
 	if t.Swarm == nil || !t.Swarm.Draining {
 		return false
 	}
 	spent := func(m Member) bool { return m.End != nil && m.End.Outcome == swarm.OutcomeSpent }
+	unheard := func(m Member) bool { return t.Swarm.Rules.IsCouncil() && m.answered() && m.Effort.Ballot == nil }
 	open := func(e Task) bool { return e.Agent == "" }
 	if t.Swarm.Rules.Replan && len(t.Swarm.Lost) > 0 {
 		return true
 	}
-	return t.Swarm.Without != "" || t.Swarm.Answer == "" || slices.ContainsFunc(t.Members, spent) || slices.ContainsFunc(t.Swarm.Tasks, open)
+	return t.Swarm.Without != "" || t.Swarm.Answer == "" || slices.ContainsFunc(t.Members, spent) || slices.ContainsFunc(t.Members, unheard) || slices.ContainsFunc(t.Swarm.Tasks, open)
 }
 
 // hasAnswer says whether the answer is there. A team that is no swarm makes none.

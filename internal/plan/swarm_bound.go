@@ -47,10 +47,14 @@ func BoundSwarm(rules *swarm.Swarm, team *swarm.Team, budget swarm.Budget, agent
 		answers = 0
 	}
 	divisions := min(1, costs.Division.Use.Calls)
+	reviews := int64(0)
+	if rules.IsCouncil() {
+		reviews = most
+	}
 	return Bound{
-		Planned: cut(budget, []part{{costs.Division, divisions}, {costs.Usual, times(int64(agents), each)}, {costs.Answer, answers}}),
+		Planned: cut(budget, []part{{costs.Division, divisions}, {costs.Usual, times(int64(agents), each)}, {costs.Review, reviews}, {costs.Answer, answers}}),
 		Most: cut(budget, []part{{costs.Division, divisions * attempts}, {costs.Iteration, times(times(most, each), answersPerIteration)},
-			{costs.Replan, times(replans, attempts)}, {costs.Answer, attempts}}),
+			{costs.Review, times(reviews, attempts)}, {costs.Replan, times(replans, attempts)}, {costs.Answer, attempts}}),
 		Joining: int(most) - agents,
 	}
 }

@@ -180,7 +180,9 @@ func (t *Team) add(p *swarm.Plan, ref string) {
 }
 
 // wants says whether a member has mail that gives it a turn, or is wanted for something else.
-func (m *Member) wants() bool { return (m.Mail > m.Read || m.Want != WantMail) && m.End == nil }
+func (m *Member) wants() bool {
+	return m.Want == WantReview || (m.Mail > m.Read || m.Want != WantMail) && m.End == nil
+}
 
 // InTurn says whether a member has a turn, even if the turn waits for other agents or for a slot.
 func (m *Member) InTurn() bool {
@@ -193,7 +195,7 @@ func (m *Member) Quiet() bool { return !m.InTurn() && !m.wants() }
 // rest sets the state of a member that has no turn, from its other fields.
 func (m *Member) rest() {
 	switch {
-	case m.End != nil:
+	case m.End != nil && m.Want != WantReview:
 		m.State = MemberEnded
 	case !m.PauseAt.IsZero():
 		m.State = MemberPaused

@@ -70,6 +70,9 @@ func (t *Team) Apply(f Fact) {
 			t.Swarm.Fixed = true
 			t.summon()
 		}
+		if ok && r.Code == swarm.NotReviewed && t.Swarm != nil {
+			t.silence(t.Member(f.Agent), strings.Join(r.Args, " "))
+		}
 	case swarm.RunEnded:
 		t.Owed = nil
 		for i := range t.Members {
@@ -169,6 +172,9 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 // end records that a member gets no turn any more. The replies that it owes are dropped.
 func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	m.End = &end
+	if m.Effort != nil {
+		m.Effort.Last = m.Turn
+	}
 	if m.Leave == Leaves {
 		m.Leave = Stays
 	}

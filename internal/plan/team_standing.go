@@ -45,10 +45,11 @@ func (t *Team) Standing(i int) (swarm.Status, []Wait) {
 	return swarm.Waiting, []Wait{{For: ForMail}}
 }
 
-// workersAtWork lists the workers that the supervisor of a swarm waits for before it answers.
+// workersAtWork lists the workers that the supervisor of a swarm waits for before it answers. In a
+// council they also judge each other.
 func (t *Team) workersAtWork() (waits []Wait) {
 	for i := range t.Members {
-		if m := &t.Members[i]; m.Effort != nil && m.End == nil {
+		if m := &t.Members[i]; m.Effort != nil && (m.End == nil || m.Reviewing()) {
 			waits = append(waits, Wait{For: ForDependency, Task: m.Name})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 type Iteration struct {
 	Agent    string
 	Program  bool   // it is a program, with tools of its own
+	Alone    bool   // it is a member of a council, and sees no teammates
 	Task     string // the agent's subtask
 	Team     []Teammate
 	Tasks    []Task // the task list; none = it has only the subtasks of the team
@@ -113,11 +114,14 @@ const Prefill = "{"
 
 // system returns the part of an iteration's prompt that is the same in all iterations of an agent.
 func (it *Iteration) system() string {
-	memory := fmt.Sprintf(systemMemory, it.Agent)
-	if it.Program {
-		memory = fmt.Sprintf(programMemory, it.Agent)
+	text, together, files := systemText, systemTogether, "The files of the team"
+	if it.Alone {
+		text, together, files = aloneText, workingAlone, "Your files"
 	}
-	return systemText + memory + systemTogether
+	if it.Program {
+		return text + fmt.Sprintf(programMemory, files, it.Agent) + together
+	}
+	return text + fmt.Sprintf(systemMemory, it.Agent) + together
 }
 
 // ToolList describes tools to a model that gets them as text. It follows the system part. It is no
@@ -125,7 +129,7 @@ func (it *Iteration) system() string {
 // change, and a replay starts none.
 func ToolList(specs []swarm.ToolSpec) string {
 	if len(specs) == 0 {
-		return "\n# Tools\nYou have no tools. Work with what you know and with what your team shares.\n"
+		return "\n# Tools\nYou have no tools. Work with what you know, and with what is in this prompt.\n"
 	}
 	var b strings.Builder
 	b.WriteString("\n# Tools\n")
@@ -141,15 +145,19 @@ func ToolList(specs []swarm.ToolSpec) string {
 const systemText = `You are one agent of a swarm. Several agents work on parts of one question at the same time. You work in iterations. In each iteration you return exactly one action as one JSON object, and see its result in the next.
 
 # Actions
-- tool_call: use a tool.
-  {"action": "tool_call", "tool": "NAME", "tool_params": {}}
-- publish_data: share a finding with the whole team.
+` + toolCallText + `- publish_data: share a finding with the whole team.
   {"action": "publish_data", "topic": "findings", "data": "TEXT"}
 - send_message: write to one teammate. message_type is request, offer, accept, delegation or info.
   {"action": "send_message", "to": "NAME", "message_type": "info", "payload": {"message": "TEXT"}}
 - request_help: ask the supervisor for another agent, when a part of the work needs one of its own.
   {"action": "request_help", "help_description": "TEXT", "help_skills": ["TOOL"]}
-- done: end your work with your result, in less than 500 characters.
+` + doneText
+
+const toolCallText = `- tool_call: use a tool.
+  {"action": "tool_call", "tool": "NAME", "tool_params": {}}
+`
+
+const doneText = `- done: end your work with your result, in less than 500 characters.
   {"action": "done", "response": "TEXT"}
 
 `
@@ -163,7 +171,7 @@ const systemMemory = `# Memory
 // programMemory tells a program where the files are. Their folder is named by a variable, because it
 // is another one on another machine.
 const programMemory = `# Memory
-- The files of the team are in the folder that the variable SWARM_WORKSPACE names.
+- %s are in the folder that the variable SWARM_WORKSPACE names.
 - Before you report that you are done, write your full findings to %s-report.md in that folder.
 - What you report is a short summary that names that file.
 `
@@ -194,7 +202,9 @@ func BuildIteration(it *Iteration) Prompt {
 // write writes the part after the system's, with the history from one step on.
 func (it *Iteration) write(b *pageBuilder, first int) {
 	b.add(FromTask, "", "", "## Task\n"+sectionData(it.Task)+"\n\n")
-	b.add(FromTeam, "", "", it.team())
+	if !it.Alone {
+		b.add(FromTeam, "", "", it.team())
+	}
 	writeTasks(b, it.Tasks, maxChars)
 	if len(it.Findings) > 0 {
 		b.add(FromFinding, "", "", findingsHeading+"\n")
@@ -274,7 +284,7 @@ var swarmLines = func() (all lineTable) {
 	}
 	for _, b := range []beginning{
 		{"yourteam", withHeading}, {"previousactions", withHeading}, {"inboxmessages", withHeading}, {"budgetiteration#", withHeading},
-		{"task", withTitle}, {"query", withTitle}, {"limits", withTitle}, {"results", withTitle},
+		{"task", withTitle}, {"query", withTitle}, {"limits", withTitle}, {"results", withTitle}, {"answers", withTitle}, {"vote", withTitle}, {"critiques", withTitle},
 		{"actions", withTitle}, {"memory", withTitle}, {"workingtogether", withTitle}, {"tools", withTitle},
 		{"finaliterations", withAny}, {"decideyournextaction", withAny},
 		{"itcomesfrom", withAny}, {"report", withParen}, // evidence; evidenceLine has the third kind of its lines
@@ -411,6 +421,7 @@ func writeTasks(b *pageBuilder, tasks []Task, most int) {
 type Synthesis struct {
 	Query    string
 	Results  []Result
+	Vote     *CouncilVote // of a council
 	Inbox    []Message
 	Failures []Failure
 }
@@ -467,13 +478,20 @@ func reference(turn swarm.TurnID) string {
 // BuildSynthesis makes the prompt by which the supervisor answers the query.
 func BuildSynthesis(s *Synthesis) Prompt {
 	b := pageBuilder{}
-	b.add(FromSystem, "", "", synthesisText)
+	text, question := synthesisText, "Answer the query now, from these results.\n"
+	if s.Vote != nil {
+		text, question = councilText, s.Vote.question()
+	}
+	b.add(FromSystem, "", "", text)
 	b.add(FromSeparator, "", "", "\n")
 	b.add(FromTask, "", "", "## Query\n"+sectionData(s.Query)+"\n\n")
-	writeResults(&b, s.Results, max(leastResult, maxResults/max(1, len(s.Results))))
+	writeResults(&b, s.Results, shareOf(len(s.Results)))
+	if s.Vote != nil {
+		s.Vote.write(&b)
+	}
 	writeInbox(&b, newest(s.Inbox, maxMail))
 	writeFailures(&b, s.Failures)
-	b.add(FromBudget, "", "", "Answer the query now, from these results.\n")
+	b.add(FromBudget, "", "", question)
 	return Prompt{b.text.String(), b.spans}
 }
 
@@ -485,7 +503,9 @@ func writeResults(b *pageBuilder, results []Result, most int) {
 		if r.Turn != "" { // it has begun
 			head += " [" + reference(r.Turn) + "]"
 		}
-		head += ", " + strconv.Quote(r.Task)
+		if r.Task != "" {
+			head += ", " + strconv.Quote(r.Task)
+		}
 		if r.Outcome != swarm.OutcomeDone {
 			head += " (" + string(r.Outcome) + ": " + r.Reason + ")"
 		}
@@ -514,10 +534,14 @@ func cutItem(text string, most int) string {
 const MaxIteration int64 = maxChars
 
 // MaxSynthesis is the most bytes that the prompt for the answer to a query can have, with the results
-// of so many agents.
-func MaxSynthesis(query string, agents int) int64 {
+// of so many agents, and of a council with its vote.
+func MaxSynthesis(query string, agents int, council bool) int64 {
+	s, vote := Synthesis{Query: query}, 0
+	if council {
+		s.Vote, vote = &CouncilVote{}, maxVote(agents)
+	}
 	results := max(maxResults, agents*leastResult)
-	return int64(len(BuildSynthesis(&Synthesis{Query: query}).Text)+results) + maxMail + maxFailures
+	return int64(len(BuildSynthesis(&s).Text)+results+vote) + maxMail + maxFailures
 }
 
 // ListResults is the answer to a query if no model makes one: the results as they are, after the

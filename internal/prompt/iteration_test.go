@@ -206,7 +206,7 @@ func TestPromptsOfTheSupervisorAreBounded(t *testing.T) {
 			t.Errorf("the prompt for a new plan has %d bytes; the bound is %d", n, most)
 		}
 		made := BuildSynthesis(&s)
-		if most := MaxSynthesis(s.Query, len(s.Results)); int64(len(made.Text)) > most {
+		if most := MaxSynthesis(s.Query, len(s.Results), s.Vote != nil); int64(len(made.Text)) > most {
 			t.Errorf("the prompt has %d bytes; at most %d are held back", len(made.Text), most)
 		}
 		if !utf8.ValidString(made.Text) || !strings.Contains(made.Text, "older messages are left out") || !strings.Contains(made.Text, `"short"`) {

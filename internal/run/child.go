@@ -96,6 +96,9 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		rules.Worker.Model, rules.Worker.Tier = req.Model, ""
 	}
 	growth.PlanSwarm(&p, &rules, s.task.Swarm.MaxAgents)
+	if rules.IsCouncil() {
+		growth.PlanCouncil(&p, ChildID(s.d.ID, req.Turn), req.Prompt)
+	}
 	p.Name, p.Stdin = string(req.Turn)+" of "+string(s.d.ID), ""
 	v, err := View(s.d.log, s.d.ID)
 	if err != nil {

@@ -362,10 +362,8 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
 		d.runner.Swarm = d.swarmOf
-		if d.runner.Workspace = d.start.Workspace; d.start.Workspace == d.home.WorkPath(d.ID) {
-			if err := d.home.MakeWork(d.ID); err != nil {
-				return err
-			}
+		if err := d.makeWork(p); err != nil {
+			return err
 		}
 		d.obeyed = snapshot.NewContents(d.start.Dir, d.guard.Paths)
 		d.runner.Obeyed = d.watchObeyed

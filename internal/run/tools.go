@@ -143,18 +143,23 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
 		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")
 	})
-	o := tool.Options{Root: cmp.Or(a.Root, d.runner.Workspace, d.start.Dir), Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
+	own, inState := d.runner.Files(a.Name), d.start.Workspace == d.home.WorkPath(d.ID) || d.runner.Apart != ""
+	o := tool.Options{Root: cmp.Or(a.Root, d.runner.Folder(a.Name), d.start.Dir), Hidden: []string{d.home.Dir()}, Guard: d.guard, Allow: theirs, Servers: d.servers, Env: a.Env,
 		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase}
 	_, o.Iteration, o.Attempt = plan.SplitTurn(turnID)
-	switch own := d.home.WorkPath(d.ID); {
-	case o.Root == own:
+	switch {
+	case own == "":
+	case o.Root == own && inState:
 		o.Hidden = nil // it lies in our state, and no path or link leads out of it
 		if !holdsHome(d.start.Dir) {
 			o.Below = tool.Below{Path: d.start.Dir, Hidden: []string{d.home.Dir()}, Project: true, About: "the files of the person who asks"}
 		}
-	case d.runner.Workspace != "":
-		o.Below = tool.Below{Path: d.runner.Workspace, About: "the files of your team, such as reports and results"}
-		if o.Report = turn.ReportName(a.Name); d.runner.Workspace != own {
+	default:
+		o.Below = tool.Below{Path: own, About: "the files of your team, such as reports and results"}
+		if d.runner.Apart != "" {
+			o.Below.About = "your own files, such as results"
+		}
+		if o.Report = turn.ReportName(a.Name); !inState {
 			o.Below.Hidden = o.Hidden
 		}
 	}
@@ -212,4 +217,26 @@ func DescribeFiles(p *swarm.Plan, dir string) (lines []string) {
 		lines = append(lines, who)
 	}
 	return lines
+}
+
+// makeWork makes the folders for the files of a swarm's agents. Each member of a council has one of its
+// own, because it answers independently.
+func (d *driver) makeWork(p *swarm.Plan) error {
+	d.runner.Workspace = d.start.Workspace
+	council := p.Swarm != nil && p.Swarm.IsCouncil()
+	if d.start.Workspace != d.home.WorkPath(d.ID) && !council {
+		return nil
+	}
+	if err := d.home.MakeWork(d.ID); err != nil || !council {
+		return err
+	}
+	if d.runner.Apart = d.home.WorkPath(d.ID); d.runner.Workspace == d.runner.Apart {
+		d.runner.Workspace = ""
+	}
+	for _, s := range p.Swarm.Subtasks {
+		if err := d.home.MakeOwnWork(d.ID, s.Agent); err != nil {
+			return err
+		}
+	}
+	return nil
 }

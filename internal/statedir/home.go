@@ -168,6 +168,11 @@ func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
 // MakeWork makes the folder for the files of a swarm's agents.
 func (h *Home) MakeWork(run swarm.RunID) error { return makeDir(h.WorkPath(run)) }
 
+// MakeOwnWork makes a folder for the files of one agent in that of its swarm.
+func (h *Home) MakeOwnWork(run swarm.RunID, agent string) error {
+	return makeDir(filepath.Join(h.WorkPath(run), agent))
+}
+
 // WorkPath is the folder for the files of a swarm's agents.
 func (h *Home) WorkPath(run swarm.RunID) string { return h.in("work", string(run)) }
 

@@ -61,13 +61,16 @@ func (f Frame) Draw() string {
 	}
 	lines := []string{f.head()}
 	if plan := PlanLine(f.Swarm, f.Tasks); plan != "" && f.Height > 6 {
-		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate("plan: "+plan, f.Width, "…")))
+		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate(plan, f.Width, "…")))
 	}
 	var foot []string
 	if f.Height > len(f.Tasks)+6 {
 		room := f.Height - len(f.Tasks) - 6
 		foot = append(foot, f.taskLines(min(3, room))...)
 		foot = append(foot, f.findingLines(min(3, room-len(foot)))...)
+	}
+	if vote := f.DescribeVote(); vote != "" && f.Height > len(f.Tasks)+6 {
+		foot = append(foot, ansi.Truncate("vote: "+OneLine(vote), f.Width, "…"))
 	}
 	if f.Height > 4 {
 		foot = append(foot, f.noteLines(min(3, f.Height-4))...)

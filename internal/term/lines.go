@@ -22,6 +22,7 @@ type Lines struct {
 	run   *view.Run
 	tasks map[string]*taskLines
 	print *Printer
+	voted bool  // the vote of a council was printed
 	err   error // the first error of writing
 }
 
@@ -79,6 +80,7 @@ func (l *Lines) Event(e *swarm.Event) {
 	} else {
 		l.taskEvent(task, e)
 	}
+	l.printVote()
 	switch e.Kind {
 	case swarm.PlanAdded, swarm.TaskStarted, swarm.TaskRetrying, swarm.RunPausing:
 		if l.run.Swarm == nil { // the plan of a swarm says it

@@ -11,8 +11,8 @@ import (
 	"swarm/internal/view"
 )
 
-// PlanLine says how a swarm has divided its query, and what that takes at most. It is "" as long as
-// the query is not divided.
+// PlanLine says how a swarm answers its query, and what that takes at most. It is "" as long as the
+// query is not divided.
 func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	n := 0
 	for i := range tasks {
@@ -23,11 +23,14 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	if limits == nil || n == 0 {
 		return ""
 	}
-	line := Plural(n, "subtask")
-	if at := min(n, limits.Workers); n > 1 && at > 0 {
+	line, separator := "plan: "+Plural(n, "subtask"), ", "
+	if limits.IsCouncil() {
+		line = fmt.Sprintf("council: %d members answer independently, review each other, and vote", n)
+		separator = "; "
+	} else if at := min(n, limits.Workers); n > 1 && at > 0 {
 		line += fmt.Sprintf(", %d at once", at)
 	}
-	line += ", at most " + Plural(limits.Iterations, "iteration")
+	line += separator + "at most " + Plural(limits.Iterations, "iteration")
 	if n > 1 {
 		line += " each"
 	}
@@ -63,8 +66,12 @@ func CoordinationShare(p *view.Picture) string {
 }
 
 // SubtaskLine describes the subtask of a worker: what it is, and which agents must have ended before.
-func SubtaskLine(t *view.Task, tasks []view.Task) string {
+// That of each member of a council is the query itself, so its role says more.
+func SubtaskLine(t *view.Task, tasks []view.Task, council bool) string {
 	line := excerpt.Head(OneLine(t.Subtask.Description), maxReason)
+	if council {
+		line = "member " + t.Subtask.ID + " of the council"
+	}
 	var after []string
 	for _, need := range t.Subtask.DependsOn {
 		for i := range tasks {
@@ -107,7 +114,7 @@ func (f Frame) doing(t *view.Task, said string) string {
 	case t.Doing != "":
 		return OneLine(t.Doing)
 	case t.Subtask != nil:
-		return SubtaskLine(t, f.Tasks)
+		return SubtaskLine(t, f.Tasks, f.Swarm.IsCouncil())
 	}
 	return ""
 }
@@ -180,7 +187,11 @@ func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
 		v.hidden = unknown
 		if end, _ := swarm.Body[swarm.CallEnd](e); end.Action != nil {
 			v.told = e.Turn
-			l.label(t.Name, l.print.Paint.With(Dim, iteration(t)+" ")+OneLine(view.DescribeAction(end.Action)))
+			at := iteration(t) + " "
+			if end.Action.Kind == swarm.ActReview {
+				at = ""
+			}
+			l.label(t.Name, l.print.Paint.With(Dim, at)+OneLine(view.DescribeAction(end.Action)))
 		}
 	case swarm.ActionStarted:
 		if start, _ := swarm.Body[swarm.ActionStart](e); start.Start > 1 {
@@ -210,6 +221,17 @@ func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
 	return true
 }
 
+// printVote prints how a council has voted, once.
+func (l *Lines) printVote() {
+	if l.voted || !l.run.Swarm.IsCouncil() {
+		return
+	}
+	if vote := l.run.DescribeVote(); vote != "" {
+		l.voted = true
+		l.label(runLabel, "vote: "+OneLine(vote))
+	}
+}
+
 // printPlan prints the subtasks that are new.
 func (l *Lines) printPlan() {
 	var all []view.Task
@@ -225,9 +247,9 @@ func (l *Lines) printPlan() {
 		}
 		if v.planned = true; first {
 			first = false
-			l.label(runLabel, "plan: "+PlanLine(l.run.Swarm, all))
+			l.label(runLabel, PlanLine(l.run.Swarm, all))
 		}
-		l.label(t.Name, SubtaskLine(t, all))
+		l.label(t.Name, SubtaskLine(t, all, l.run.Swarm.IsCouncil()))
 	}
 }
 

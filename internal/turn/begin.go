@@ -25,7 +25,7 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	w.start++
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
 		Prompt: swarm.HashOf(b.Bodies[0]), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Snapshots: w.snapshots,
-		Topics: w.topics, Rules: w.known, Outputs: w.outputs, Answered: w.c.Answered, Reserves: w.need, Want: string(w.c.Want)}
+		Topics: w.topics, Rules: w.known, Outputs: w.outputs, Answered: w.c.Answered, Reserves: w.need, Want: string(w.c.Want), Judged: w.judged}
 	if w.session != "" {
 		fresh := []byte(w.made.Fresh())
 		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
@@ -74,7 +74,7 @@ func (r *Runner) resumeStart(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	w.snapshots, w.topics, w.known, w.outputs = first.Snapshots, first.Topics, first.Rules, first.Outputs
+	w.snapshots, w.topics, w.known, w.outputs, w.judged = first.Snapshots, first.Topics, first.Rules, first.Outputs, first.Judged
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
 	for ok {
 		w.start++

@@ -110,8 +110,8 @@ func (r *Runner) folder(w *work) string {
 	if w.agent.Root != "" {
 		return w.agent.Root
 	}
-	if w.kind().Tools == providerkind.InProcess && r.Workspace != "" {
-		return r.Workspace
+	if dir := r.Folder(w.c.Agent); w.kind().Tools == providerkind.InProcess && dir != "" {
+		return dir
 	}
 	return r.workdir(w)
 }

@@ -317,6 +317,7 @@ type logFold struct {
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
 	reports map[string]doneReport      // by agent of a swarm that is done
 	written map[string]swarm.Hash      // by agent of a swarm: its report, as it has written it
+	ended   map[string]bool            // by agent of a swarm: its work has ended
 
 	account account
 }
@@ -342,6 +343,8 @@ func (l *logFold) follow(log swarm.Log) error {
 			err = l.addStart(e)
 		case swarm.ActionEnded:
 			err = l.addResult(e)
+		case swarm.AgentEnded, swarm.AgentRestarted:
+			put(&l.ended, e.Agent, e.Kind == swarm.AgentEnded)
 		}
 		if err != nil {
 			return err

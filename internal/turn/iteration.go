@@ -36,7 +36,7 @@ type iterationStep struct {
 // addStep records the end of an iteration's turn. The result of an action that is still to be taken
 // comes with its end. An answer that could not be read is a step until a later attempt is better.
 func (l *logFold) addStep(e *swarm.Event, end swarm.CallEnd) {
-	if end.Action == nil && end.Kind != swarm.Unexpected {
+	if end.Action == nil && end.Kind != swarm.Unexpected || l.ended[e.Agent] { // a review is no work
 		return
 	}
 	if end.FileText != "" {
@@ -130,6 +130,9 @@ func (r *Runner) makeIteration(w *work) error {
 	if r.AgentAPI == nil {
 		return swarm.Errorf(swarm.Storage, "the agents of a swarm need our tools")
 	}
+	if w.c.Want != plan.WantAction { // the loop has just told how the last agents ended, and did not wait for it
+		r.Log.Flush()
+	}
 	items, err := r.unread(w)
 	if err != nil {
 		return err
@@ -174,14 +177,23 @@ func (r *Runner) makeIteration(w *work) error {
 		if s.Results, err = r.results(state); err != nil {
 			return err
 		}
+		if s.Vote, err = r.vote(state, s.Results); err != nil {
+			return err
+		}
 		for _, t := range state.Tasks { // what nobody has done is told as such
 			if t.Open {
 				s.Results = append(s.Results, prompt.Result{Agent: t.ID, Task: t.Task, Outcome: "open", Reason: "nobody has done it", Text: "no result"})
 			}
 		}
 		w.made = prompt.BuildSynthesis(&s)
+	case plan.WantReview:
+		p := prompt.Review{Query: string(query), Failures: failures}
+		if p.Answers, err = r.answers(w, state); err != nil {
+			return err
+		}
+		w.made = prompt.BuildReview(&p)
 	default:
-		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Task: state.Task(w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
+		it := prompt.Iteration{Agent: w.c.Agent, Program: !w.asksPlainly(), Alone: state.Council != nil, Task: state.Task(w.c.Agent), More: state.More, Findings: findings, Inbox: inbox,
 			Number: w.c.Iteration, Of: state.Iterations, Failures: failures}
 		if it.Team, err = r.teammates(state, w.c.Agent); err != nil {
 			return err
@@ -417,7 +429,7 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 			return err
 		}
 		p.System, p.Prefill = p.System+prompt.ToolList(specs), prompt.Prefill
-	case plan.WantSubtasks, plan.WantReplan:
+	case plan.WantSubtasks, plan.WantReplan, plan.WantReview:
 		p.Prefill = prompt.Prefill
 	}
 	req.Plain, req.Prompt, req.Fresh = p, rest, rest

@@ -15,6 +15,7 @@ import (
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
+	"swarm/internal/review"
 	"swarm/internal/subtask"
 )
 
@@ -45,6 +46,14 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		if !strings.ContainsFunc(string(reply.Output), func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) {
 			return swarm.Errorf(swarm.Unexpected, "the answer is empty")
 		}
+	case plan.WantReview:
+		said, err := review.Read(string(reply.Output), len(w.judged))
+		w.action = &swarm.Action{Kind: swarm.ActReview, Taken: true, Judged: w.judged}
+		for _, n := range said.Ranking {
+			w.action.Ranking = append(w.action.Ranking, w.judged[n])
+		}
+		w.action.Words = "has judged the others: " + strings.Join(w.action.Ranking, ", ")
+		return explained(err)
 	case plan.WantAction:
 		a, says, err := w.readAction(string(reply.Output))
 		if !says {

@@ -102,8 +102,8 @@ func (r *Runner) plainRequest(w *work) provider.Request {
 		env = map[string]string{}
 	}
 	maps.Copy(env, w.task.Env)
-	if r.Workspace != "" {
-		env[workspaceVariable] = r.Workspace
+	if dir := r.Files(w.c.Agent); dir != "" {
+		env[workspaceVariable] = dir
 	}
 	req := provider.Request{Run: r.Run, Turn: w.turn, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
 		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: r.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}

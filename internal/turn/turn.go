@@ -42,6 +42,7 @@ type Runner struct {
 	Obeyed      func(turn swarm.TurnID, agent string) (ended func())           // notes changes of files that swarm obeys; nil = not at all
 	Swarm       func(*swarm.Plan, *swarm.Task, *swarm.Agent) provider.Provider // does a task by a swarm; nil = no task is done so
 	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
+	Apart       string                                                         // of a council: the folder in which each agent has one of its own; "" = they share Workspace
 	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
 
 	// mu guards all fields below except control, which has a mutex of its own.
@@ -88,6 +89,7 @@ type work struct {
 	handle     *agentapi.TurnHandle // how the agent acts on the run while the provider works; nil = it cannot
 	repetition callRepetition       // repeated tool calls
 	action     *swarm.Action        // of a swarm's iteration: what the agent does
+	judged     []string             // of a review: the agents whose answers the agent judges
 	ownTools   bool                 // the agent has used a tool that is not ours
 	before     []byte               // of a swarm's iteration: the agent's report before it; nil = there was none
 

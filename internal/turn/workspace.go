@@ -40,11 +40,12 @@ func (r *Runner) saveResult(agent string, iteration int, tool string, text []byt
 	case toolrule.FileRead, toolrule.FileWrite, toolrule.FileList: // it is in a file already
 		return ""
 	}
-	if r.Workspace == "" || utf8.RuneCount(text) <= longText {
+	dir := r.Files(agent)
+	if dir == "" || utf8.RuneCount(text) <= longText {
 		return ""
 	}
 	name := path.Join(resultsDir, fmt.Sprintf("%s-%d-%s.txt", agent, iteration, fileName(tool)))
-	if r.writeFile(name, text) != nil {
+	if writeFile(dir, name, text) != nil {
 		return ""
 	}
 	return name
@@ -58,6 +59,7 @@ func (r *Runner) remember(w *work, end *swarm.CallEnd, output []byte) ([][]byte,
 		report = r.changedReport(w)
 	}
 	switch {
+	case w.action.Kind == swarm.ActReview:
 	case w.action.Kind == swarm.ActDone:
 		var err error
 		if end.File, report, err = r.saveReport(w, report); err != nil {
@@ -98,10 +100,11 @@ func (w *work) worksInTurn() bool { return w.c.Want == plan.WantAction && !w.ask
 
 // reportText returns the agent's report as it is in the workspace; nil = there is none.
 func (r *Runner) reportText(w *work) []byte {
-	if r.Workspace == "" {
+	dir := r.Files(w.c.Agent)
+	if dir == "" {
 		return nil
 	}
-	text, err := r.readFile(ReportName(w.c.Agent))
+	text, err := readFile(dir, ReportName(w.c.Agent))
 	if err != nil || len(text) == 0 {
 		return nil
 	}
@@ -152,7 +155,8 @@ func (r *Runner) refuseReport(w *work, a action.Action) error {
 // written there: now, or earlier. If another has changed the file since, it is restored. If the agent
 // has written none, the report is what it says, and what it has published.
 func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err error) {
-	if r.Workspace == "" {
+	dir := r.Files(w.c.Agent)
+	if dir == "" {
 		return "", nil, nil
 	}
 	name = ReportName(w.c.Agent)
@@ -162,12 +166,12 @@ func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err 
 		}
 	}
 	if text != nil {
-		if !bytes.Equal(text, r.reportText(w)) && r.writeFile(name, text) != nil {
+		if !bytes.Equal(text, r.reportText(w)) && writeFile(dir, name, text) != nil {
 			name = ""
 		}
 		return name, text, nil
 	}
-	if r.writeFile(name, r.composeReport(w.c.Agent, w.report)) != nil {
+	if writeFile(dir, name, r.composeReport(w.c.Agent, w.report)) != nil {
 		return "", nil, nil
 	}
 	return name, nil, nil
@@ -199,7 +203,7 @@ func (r *Runner) unfinished(a agentapi.SwarmAgent) (string, error) {
 		return "", nil
 	}
 	name := ReportName(a.Name)
-	if r.Workspace == "" || r.reported[a.Name] == a.Turn {
+	if r.Files(a.Name) == "" || r.reported[a.Name] == a.Turn {
 		return name, nil
 	}
 	steps, err := r.history(a.Name)
@@ -218,7 +222,7 @@ func (r *Runner) unfinished(a agentapi.SwarmAgent) (string, error) {
 		}
 		text = r.composeReport(a.Name, said)
 	}
-	if r.writeFile(name, text) == nil { // otherwise the log has what prompts need
+	if writeFile(r.Files(a.Name), name, text) == nil { // otherwise the log has what prompts need
 		put(&r.reported, a.Name, a.Turn)
 	}
 	return name, nil
@@ -227,7 +231,7 @@ func (r *Runner) unfinished(a agentapi.SwarmAgent) (string, error) {
 // SaveReports saves the reports of the agents of a swarm that have ended without being done, if no
 // prompt has named them.
 func (r *Runner) SaveReports() error {
-	if r.Workspace == "" {
+	if r.Workspace == "" && r.Apart == "" {
 		return nil
 	}
 	r.mu.Lock()
@@ -247,9 +251,9 @@ func (r *Runner) SaveReports() error {
 	return nil
 }
 
-// readFile reads a regular file of the workspace, as far as an output is stored.
-func (r *Runner) readFile(name string) ([]byte, error) {
-	root, err := os.OpenRoot(r.Workspace)
+// readFile reads a regular file of a workspace, as far as an output is stored.
+func readFile(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -269,16 +273,16 @@ func (r *Runner) readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, swarm.MaxOutput))
 }
 
-// writeFile makes a file of the workspace. What has the name is replaced and never written to: it
+// writeFile makes a file of a workspace. What has the name is replaced and never written to: it
 // may be a link, or a pipe.
-func (r *Runner) writeFile(name string, text []byte) error {
-	root, err := os.OpenRoot(r.Workspace)
+func writeFile(dir, name string, text []byte) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if dir := path.Dir(name); dir != "." {
-		if err := root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if sub := path.Dir(name); sub != "." {
+		if err := root.Mkdir(sub, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -99,6 +99,8 @@ type SwarmLimits struct {
 	Iterations int `json:"iterations"` // of one agent
 	MaxAgents  int `json:"max_agents"` // with those that join later
 	plan.Bound     // what the run may use, as far as its prices are known
+	// Strategy says how the query is answered; "" = by a team.
+	Strategy swarm.Strategy `json:"strategy,omitempty"`
 	// Coordination is how many tokens went into coordination: the supervisor's turns, and the
 	// iterations in which agents write, publish or ask for help. The others are work.
 	Coordination int64 `json:"coordination_tokens"`
@@ -221,7 +223,9 @@ type Picture struct {
 	Agents []Agent        `json:"agents"`
 	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies are edges, too
 	Usage  swarm.Usage    `json:"usage"`
-	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect has all mail
+	Votes  []Vote         `json:"votes,omitempty"` // of a council that has voted, the best answer first
+	Tie    bool           `json:"tie,omitempty"`   // the first two of these are level
+	Mail   map[string]Box `json:"-"`               // by agent, in a team; Collect has all mail
 	// Findings are the newest of a swarm, oldest first; Collect has all of them.
 	Findings []Finding `json:"-"`
 }
@@ -318,6 +322,8 @@ func (r *Run) Picture() Picture {
 	}
 	p.Findings = append([]Finding(nil), r.findings...)
 	p.Swarm = r.withTaskList()
+	tally := r.tally()
+	p.Votes, p.Tie = tally.Votes, tally.Tie
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
 	p.Snapshots = append([]swarm.Snapshot(nil), r.Snapshots...)

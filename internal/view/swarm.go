@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 )
 
 // A Finding is what an agent of a swarm has published.
@@ -65,7 +66,7 @@ func (r *Run) addSubtasks(p *swarm.Plan) {
 		return
 	}
 	if r.Swarm == nil {
-		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations}
+		r.Swarm = &SwarmLimits{Workers: p.Swarm.Workers, Iterations: p.Swarm.Iterations, Strategy: p.Swarm.Strategy}
 		if p.Team != nil {
 			r.Swarm.MaxAgents = p.Team.MaxAgents
 		}
@@ -132,8 +133,58 @@ func (r *Run) addEffort(t *Task) {
 		return
 	}
 	if m := r.team.Member(t.Agent); m != nil && m.Effort != nil {
-		t.Iteration, t.Iterations = m.Turns-m.Effort.Unrun, r.Swarm.Iterations
+		t.Iteration, t.Iterations = m.Turns, r.Swarm.Iterations
+		if m.Effort.Last != "" { // a review is no iteration
+			_, t.Iteration, _ = plan.SplitTurn(m.Effort.Last)
+		}
+		t.Iteration -= m.Effort.Unrun
+		if m.Reviewing() {
+			t.Doing = "judges the answers of the others"
+		}
 	}
+}
+
+// A Vote is what the rankings of a council come to for one answer.
+type Vote = plan.Vote
+
+func (r *Run) tally() (t plan.Tally) {
+	if r.team != nil {
+		t = r.team.Tally()
+	}
+	return t
+}
+
+// IsCouncil says whether the agents of a swarm answer independently, and vote.
+func (s *SwarmLimits) IsCouncil() bool { return s != nil && s.Strategy == swarm.CouncilStrategy }
+
+// DescribeVote says how the vote of a council went, in one line, or "".
+func (r *Run) DescribeVote() string {
+	if !r.Swarm.IsCouncil() {
+		return ""
+	}
+	tally := r.tally()
+	return describeVote(tally.Votes, tally.Tie, r.Answer, r.Len(), r.At)
+}
+
+// DescribeVote says how the vote of a council went, in one line, or "".
+func (p *Picture) DescribeVote() string {
+	if !p.Swarm.IsCouncil() {
+		return ""
+	}
+	return describeVote(p.Votes, p.Tie, p.Answer, len(p.Tasks), func(i int) Task { return p.Tasks[i] })
+}
+
+// describeVote describes a vote. If only one member has a result, that is the answer without a vote.
+func describeVote(votes []Vote, tie bool, answer swarm.TurnID, n int, at func(int) Task) string {
+	if len(votes) > 0 || answer == "" {
+		return plan.DescribeVotes(votes, tie)
+	}
+	for i := range n {
+		if t := at(i); t.Outcome.Good() {
+			return "none: only " + t.Agent + " has a result"
+		}
+	}
+	return ""
 }
 
 // readAction reads a [swarm.Action]. One that cannot be read is none.
@@ -150,7 +201,7 @@ func (r *Run) addCoordination(agent string, kind swarm.ActionKind, u swarm.Usage
 		return
 	}
 	switch {
-	case agent == swarm.Supervisor, kind == swarm.ActSendMessage, kind == swarm.ActPublishData, kind == swarm.ActRequestHelp:
+	case agent == swarm.Supervisor, kind == swarm.ActSendMessage, kind == swarm.ActPublishData, kind == swarm.ActRequestHelp, kind == swarm.ActReview:
 		limits := *r.Swarm // a picture that was taken has the former figure
 		limits.Coordination += u.Tokens()
 		r.Swarm = &limits

@@ -32,6 +32,7 @@ var sentences = map[swarm.MessageCode]sentence{
 	swarm.StallOnlyTwo:    {"the last {1} messages went between @{2} and @{3}, who were told so", lookAtIt},
 	swarm.Undivided:       {text: "the query could not be divided, so one agent gets the whole of it: {1}"},
 	swarm.Unanswered:      {text: "the supervisor could not make one answer, so the results are listed as they are: {1}"},
+	swarm.NotReviewed:     {text: "no vote, because its review failed: {1}"},
 	swarm.NotReplanned:    {text: "the supervisor could not plan anew, so the swarm goes on as it is: {1}"},
 	swarm.StallUnsent:     {"@{1} says again that it has written to @{2}, and has not: \"{3}\"", lookAtIt},
 	swarm.StallShared: {"{1} changed against the phase {2} in the turn {3} of @{4}, and nobody can tell by whom: at the same time worked {5}",

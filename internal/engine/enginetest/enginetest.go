@@ -43,6 +43,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
 	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run.some()) })
+	t.Run("a council that crashes at every append", func(t *testing.T) { councilCrashes(t, run.some()) })
 	t.Run("swarms whose agents misbehave", func(t *testing.T) { misbehave(t, run) })
 	t.Run("swarms that waste what they can", func(t *testing.T) { bounded(t, run) })
 	t.Run("a swarm with a budget that crashes at every append", func(t *testing.T) { swarmBudgetCrashes(t, run.some()) })

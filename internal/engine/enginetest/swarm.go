@@ -180,7 +180,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 // crashes, it uses no more than that, and it answers. A crash in the turn that makes the answer uses
 // up what is held back for it, so the results are listed then.
 func swarmBudgetCrashes(t *testing.T, run Subject) {
-	held := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(prompt.MaxSynthesis(swarmQuery, 10)), OutputTokens: plan.WantAnswer.MaxTokens()}
+	held := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(prompt.MaxSynthesis(swarmQuery, 10, false)), OutputTokens: plan.WantAnswer.MaxTokens()}
 	for _, budget := range []swarm.Budget{{Calls: 4, Held: held}, {Tokens: held.Tokens() + 4_700, Held: held}} {
 		clean := newSwarmHarness(t, run, budget)
 		if r, err := clean.driveTeam(0, false); err != nil || r.Kind != swarm.OverBudget {
