@@ -108,10 +108,14 @@ func planning(r provider.Request, docs string) object {
 }
 
 // worktree returns the folder to which opencode's rules for files are relative: the repository
-// around dir, or the root of the file system.
+// around dir, or the root of the file system. As for git, a folder .git without HEAD is none.
 func worktree(dir string) string {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		info, err := os.Lstat(filepath.Join(dir, ".git"))
+		if err == nil && info.IsDir() {
+			_, err = os.Lstat(filepath.Join(dir, ".git", "HEAD"))
+		}
+		if err == nil {
 			break
 		}
 	}
