@@ -305,6 +305,12 @@ tasks:
 	for _, path := range []string{"", "/turns", "/turns/{turn}", "/nodes", "/topics", "/mail"} {
 		ask(200, "GET", runs+path, "", "", "id", string(begunTask.TaskID), "turn", get[fullTask](h, tasks+"/@last").Agents[1].AgentID+"/1/1")
 	}
+	h.councilProject()
+	council := string(decode[task](t, ask(201, "POST", tasks, "", lake)).TaskID)
+	h.settle(council)
+	for _, path := range []string{tasks + "/{id}", runs, runs + "/turns"} {
+		ask(200, "GET", path, "", "", "id", council)
+	}
 	ask(409, "POST", tasks+"/{id}/pause", "", "", "id", string(begunTask.TaskID))
 	idle, _, _ := h.logOf(swarm.RunStart{Kind: swarm.SwarmRun, Dir: h.dir}) // nobody drives it
 	ask(202, "POST", tasks+"/{id}/pause", "", "", "id", idle)

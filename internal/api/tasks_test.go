@@ -32,6 +32,43 @@ func (h *house) swarmProject() {
 `)
 }
 
+const lake = `{"query":"How deep is the lake?","context":{"force_swarm":true,"strategy":"council","agents":3}}`
+
+// councilProject writes a project whose models are a council. The second member has the best answer.
+func (h *house) councilProject() {
+	h.t.Helper()
+	h.write("swarm/swarm.yaml", "provider: fake\nproviders: {fake: {kind: script, script: say.yaml}}\n")
+	h.write("swarm/say.yaml", `- {agent: supervisor, say: 'It is 40 m deep [m2/1].'}
+- {task: m1, iteration: 1, say: '{"action": "done", "response": "20 m"}'}
+- {task: m2, iteration: 1, say: '{"action": "done", "response": "40 m"}'}
+- {task: m3, iteration: 1, say: '{"action": "done", "response": "About 40 m"}'}
+- {task: m1, say: '{"ranking": ["A", "B"]}'}
+- {task: m2, say: 'I cannot tell.'}
+- {task: m3, say: '{"ranking": ["B", "A"]}'}
+`)
+}
+
+// TestATaskOfACouncil: a task may be answered by a council. Its vote is a part of the result.
+func TestATaskOfACouncil(t *testing.T) {
+	h := open(t)
+	h.councilProject()
+	id := string(decode[task](t, h.post("/api/v1/tasks", lake, http.StatusCreated)).TaskID)
+	h.settle(id)
+	full := get[fullTask](h, "/api/v1/tasks/"+id)
+	if full.Status != swarm.Completed || full.Result != "It is 40 m deep [m2/1]." || len(full.Votes) != 3 || full.Tie {
+		t.Fatalf("it is shown as %+v", full)
+	}
+	if v := full.Votes[0]; v.Agent != full.Agents[2].AgentID || v.Points != 2 || v.Of != 2 || v.Silent == "" {
+		t.Errorf("the best answer has %+v", v)
+	}
+	if a := full.Agents[1]; a.Iterations != 1 { // a review is none
+		t.Errorf("a member is shown as %+v", a)
+	}
+	if got := h.post("/api/v1/tasks", strings.Replace(lake, "council", "counsil", 1), http.StatusBadRequest); !strings.Contains(got, "council") {
+		t.Errorf("an unknown strategy is answered with %s", got)
+	}
+}
+
 func decode[T any](t *testing.T, text string) (got T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &got); err != nil {

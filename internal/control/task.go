@@ -126,6 +126,9 @@ func solveArgs(r Request) []string {
 	if r.Provider != "" {
 		args = append(args, "--provider="+r.Provider)
 	}
+	if r.Strategy != "" {
+		args = append(args, "--strategy="+r.Strategy)
+	}
 	if r.Agents != nil {
 		args = append(args, "--agents="+strconv.Itoa(*r.Agents))
 	}

@@ -358,8 +358,8 @@ func (r *Runner) resultsText(why string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if why == "" && len(all) > 0 {
-		why = all[0].Agent + " did not say that it was done"
+	if i := slices.IndexFunc(all, func(res prompt.Result) bool { return res.Outcome.Good() }); why == "" && len(all) > 0 {
+		why = all[max(i, 0)].Agent + " did not say that it was done"
 	}
 	return prompt.ListResults(why, all), nil
 }
