@@ -135,7 +135,12 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	if err != nil {
 		return flow.Result{}, err
 	}
+	alone := func() bool { return true }
 	if r.reachesOut(w, asked) {
+		if writesAnyFile(asked.Tool) {
+			alone = r.beginUnseen(w)
+			defer alone()
+		}
 		start, err := r.beginAction(ctx, c)
 		if err != nil {
 			return flow.Result{}, err
@@ -157,7 +162,10 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	}
 	var report []byte
 	if r.reachesOut(w, asked) {
-		report = r.changedReport(w)
+		if report = r.writtenByAction(w, asked); !alone() && report != nil {
+			report = nil
+			text = fmt.Sprintf("(%s was written while a teammate's command ran, so it is not taken for yours: write it again.)\n%s", ReportName(w.c.Agent), text)
+		}
 	}
 	return r.endAction(ctx, loop, c, asked.Tool, text, report, err)
 }
@@ -261,7 +269,7 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	if !r.reachesOut(w, a) {
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(a.Tool)).WithHint("work without tools, or ask a teammate")
 	}
-	if err := r.refuseReport(w, a); err != nil {
+	if err := r.refuseWrite(w, a); err != nil {
 		return "", err
 	}
 	box, err := r.Toolbox(w.agent, w.turn)

@@ -53,6 +53,7 @@ type Runner struct {
 	fold      logFold
 	reported  map[string]swarm.TurnID // by agent of a swarm that is not done: the last turn that its report in the workspace has
 	writers   map[bool][]*fileWriter  // turns that may be changing files now, by whether their changes are recorded
+	unseen    map[*work]bool          // turns and actions of a swarm that may be writing any file now
 	blind     bool                    // the notice that changes are not recorded was given
 	overlaps  map[[2]string]bool      // pairs of agents for which the notice of a possible overlap was given
 	control   controlWatch
@@ -92,6 +93,7 @@ type work struct {
 	judged     []string             // of a review: the agents whose answers the agent judges
 	ownTools   bool                 // the agent has used a tool that is not ours
 	before     []byte               // of a swarm's iteration: the agent's report before it; nil = there was none
+	shared     bool                 // something of another agent that may write any file ran at the same time; guarded by Runner.mu
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -149,6 +151,9 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	}
 	if end != nil {
 		return *end, nil
+	}
+	if w.worksInTurn() {
+		defer r.beginUnseen(w)()
 	}
 	if w.start == 1 && w.worksInTurn() { // what a start that a crash cut has written is the agent's
 		w.before = r.reportText(w)

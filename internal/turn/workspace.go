@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ import (
 	"swarm"
 	"swarm/internal/action"
 	"swarm/internal/agentapi"
+	"swarm/internal/permission"
 	"swarm/internal/plan"
 	"swarm/internal/toolrule"
 )
@@ -87,7 +89,50 @@ func fileName(tool string) string {
 }
 
 // An agent's report is what its own turns and actions have written to its file. Any agent with a
-// command can write any file of the workspace, so the file is looked at before and after.
+// command can write any file of the workspace, so the file is looked at before and after. What a
+// command has written while another ran may be either's, so it is nobody's.
+
+// beginUnseen records that an agent begins to run something that may write any file. The returned
+// function says whether nobody else did meanwhile; it must be called at the end.
+func (r *Runner) beginUnseen(w *work) (alone func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other := range r.unseen {
+		other.shared, w.shared = true, true
+	}
+	put(&r.unseen, w, true)
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.unseen, w)
+		return !w.shared
+	}
+}
+
+// writesAnyFile says whether a tool may write files that its arguments do not name.
+func writesAnyFile(tool string) bool {
+	switch tool {
+	case toolrule.FileRead, toolrule.FileWrite, toolrule.FileList, toolrule.WebFetch:
+		return false
+	}
+	return true
+}
+
+// writtenByAction returns the report that an action has written; nil = none.
+func (r *Runner) writtenByAction(w *work, a action.Action) []byte {
+	if writesAnyFile(a.Tool) {
+		return r.changedReport(w)
+	}
+	var args struct{ Path, Content string }
+	if a.Tool != toolrule.FileWrite || json.Unmarshal(a.Params, &args) != nil || path.Base(path.Clean(args.Path)) != ReportName(w.c.Agent) {
+		return nil
+	}
+	text := r.redact([]byte(args.Content[:min(len(args.Content), swarm.MaxOutput)]))
+	if len(text) == 0 || !bytes.Equal(text, r.reportText(w)) { // it was refused, or is another folder's file
+		return nil
+	}
+	return text
+}
 
 // ReportName is the name of an agent's report in the workspace.
 func ReportName(agent string) string { return agent + reportSuffix }
@@ -133,22 +178,51 @@ func (r *Runner) ownReport(agent string) ([]byte, error) {
 	return nil, nil
 }
 
-// refuseReport refuses to write a file that is the report of another agent of the swarm.
-func (r *Runner) refuseReport(w *work, a action.Action) error {
+// refuseWrite refuses to write a file that is the report of another agent of the swarm, or one of the
+// program's own. A file below such a name would be in its way.
+func (r *Runner) refuseWrite(w *work, a action.Action) error {
 	var args struct{ Path string }
 	if a.Tool != toolrule.FileWrite || json.Unmarshal(a.Params, &args) != nil { // the tool says what is wrong with them
 		return nil
 	}
-	of, ok := strings.CutSuffix(strings.ToLower(path.Base(path.Clean(args.Path))), reportSuffix)
-	if !ok || of == w.c.Agent {
-		return nil
+	if r.isResult(w, args.Path) {
+		return swarm.Errorf(swarm.Denied, "%s: the program saves long results in %s, and only it writes there", swarm.Quote(args.Path), resultsDir).
+			WithHint("write to another folder")
 	}
-	state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
-	if err != nil || !slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.Name == of }) {
-		return err
+	for part := range strings.SplitSeq(strings.ToLower(path.Clean(args.Path)), "/") {
+		of, ok := strings.CutSuffix(part, reportSuffix)
+		if !ok || of == w.c.Agent {
+			continue
+		}
+		state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(state.Agents, func(a agentapi.SwarmAgent) bool { return a.Name == of }) {
+			return swarm.Errorf(swarm.Denied, "%s is the report of %s, and only %s writes it", swarm.Quote(args.Path), of, of).
+				WithHint("write to %s, or to a file of another name", ReportName(w.c.Agent))
+		}
 	}
-	return swarm.Errorf(swarm.Denied, "%s is the report of %s, and only %s writes it", swarm.Quote(args.Path), of, of).
-		WithHint("write to %s, or to a file of another name", ReportName(w.c.Agent))
+	return nil
+}
+
+// isResult says whether a path of the agent is the folder of the saved results, or in it. An agent with
+// a root of its own has another folder of this name.
+func (r *Runner) isResult(w *work, name string) bool {
+	if w.agent.Root != "" && w.agent.Root != r.Workspace {
+		return false
+	}
+	if filepath.IsAbs(name) {
+		folder := r.Workspace
+		if real := resolved(folder); permission.Within(real, filepath.Clean(name)) {
+			folder = real
+		}
+		if rel, err := filepath.Rel(folder, name); err == nil {
+			name = rel
+		}
+	}
+	first, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(name)), "/")
+	return strings.EqualFold(first, resultsDir)
 }
 
 // saveReport returns the file with the report of an agent that is done, and what the agent has
