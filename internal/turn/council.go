@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,8 +40,8 @@ func (r *Runner) vote(state *agentapi.SwarmState, results []prompt.Result) (*pro
 	for i := range results {
 		results[i].Task = ""
 	}
-	v := &prompt.CouncilVote{Result: c.Tally.String(), Tie: c.Tally.Tie}
-	if len(c.Reviews) > 0 {
+	v := &prompt.CouncilVote{Result: cmp.Or(c.Tally.String(), "none: a member works again"), Tie: c.Tally.Tie}
+	if len(c.Reviews) > 0 && len(c.Tally.Votes) > 0 { // a person may have started a member again meanwhile
 		v.Best = c.Tally.Votes[0].Agent
 	}
 	for _, turn := range c.Reviews {
