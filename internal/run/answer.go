@@ -68,8 +68,8 @@ func (r *Reader) resolve(ref string, tasks []view.Task) (found view.Reference, o
 		return found, false, nil
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n == 0 { // no iteration has such a number
-		return found, true, nil
+	if err != nil || n == 0 {
+		return found, true, nil //nolint:nilerr // no iteration has such a number
 	}
 	last, err := r.lastAttempt(tasks[at].Name, n)
 	if last == 0 || err != nil {

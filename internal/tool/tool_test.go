@@ -486,7 +486,7 @@ func TestOpen(t *testing.T) {
 
 // A folder in memory is a folder like another, although it lies below /dev.
 func TestAFolderInMemoryIsARoot(t *testing.T) {
-	folder, err := os.MkdirTemp("/dev/shm", "swarm-test-")
+	folder, err := os.MkdirTemp("/dev/shm", "swarm-test-") //nolint:usetesting // it must lie there
 	if err != nil {
 		t.Skip("no /dev/shm here:", err)
 	}

@@ -246,7 +246,7 @@ func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err 
 		return name, text, nil
 	}
 	if writeFile(dir, name, r.composeReport(w.c.Agent, w.report)) != nil {
-		return "", nil, nil
+		return "", nil, nil //nolint:nilerr // the log has what prompts need
 	}
 	return name, nil, nil
 }
