@@ -358,13 +358,15 @@ func TestRealAgentInTrouble(t *testing.T) {
 // turn of the same session.
 func TestRealAgentIsInterrupted(t *testing.T) {
 	eachProgram(t, func(t *testing.T, p program) {
-		d := newDesk(t, p, modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}, text)
+		hangs := modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}
+		d := newDesk(t, p, hangs, text, hangs)
 		cut := func(r provider.Request, why swarm.ErrorKind) provider.Reply {
 			t.Helper()
 			ctx, end := context.WithCancelCause(t.Context())
 			defer end(nil)
+			next := len(d.server.Requests()) + 1
 			go func() {
-				d.server.Await(1)
+				d.server.Await(next)
 				end(swarm.Errorf(why, "enough"))
 			}()
 			reply, err := d.agent.Turn(ctx, r, d.hears)
