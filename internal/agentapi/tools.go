@@ -45,8 +45,8 @@ func Knows(name string) bool {
 	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name })
 }
 
-// Coordinates says whether a tool is one of ours by which agents only talk. The tools of the task list
-// are work: whoever adds to it or takes of it makes progress.
+// Coordinates says whether a tool is one of ours by which agents only talk. Using the task
+// list is work: an agent that adds or claims a task makes progress.
 func Coordinates(name string) bool { return Knows(name) && !IsTaskTool(name) }
 
 // taskTools is how the names of the tools of the task list begin.

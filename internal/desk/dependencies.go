@@ -9,7 +9,7 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// Dependencies are inbox/dependencies.json: whose outputs the agent gets, and for whom it waits.
+// Dependencies are inbox/dependencies.json: the desks whose outputs the agent gets, and which it waits for.
 type Dependencies struct {
 	DependsOn []Dependency `json:"depends_on"`
 	WaitFor   []string     `json:"wait_for"`

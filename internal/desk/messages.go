@@ -25,8 +25,8 @@ const (
 )
 
 // Messages is the folder by which agents at desks write to each other. Its files are
-// {from}_to_{to}_NNN.json. Whoever writes one may do so in any way, so a file that cannot be read is
-// given [DefaultPatience] before it is refused.
+// {from}_to_{to}_NNN.json. A writer may not be atomic, so a file that cannot be read gets
+// [DefaultPatience] before it is refused.
 type Messages struct {
 	Patience time.Duration
 

@@ -56,7 +56,7 @@ func MaxReview(query string, answers int) int64 {
 // shareOf is how many bytes each of so many results may have.
 func shareOf(results int) int { return max(leastResult, maxResults/max(1, results)) }
 
-// A CouncilVote is what the supervisor of a council is told of the vote.
+// A CouncilVote is the result of a vote, as the prompt for the answer shows it.
 type CouncilVote struct {
 	Result    string // the points, in one line
 	Best      string // the agent whose answer has the most points; "" = there was no vote

@@ -388,9 +388,8 @@ func (b *Box) mayWrite(l *layer, path, local string) error {
 		WithHint("allowed are %s", joinPatterns(named))
 }
 
-// covers returns the name that can only be read and that a new file, or a folder that is made for it,
-// would stand before; "" = there is none. Whoever read that name after it would take the one for the
-// other.
+// covers returns the read-only file that a new file, or a folder made for it, would hide; "" = none. An
+// agent that reads the name afterwards would get the new file instead.
 func (b *Box) covers(local string) string {
 	if len(b.layers) < 2 {
 		return ""

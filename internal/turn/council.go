@@ -30,8 +30,8 @@ func (r *Runner) answers(w *work, state *agentapi.SwarmState) (all []prompt.Judg
 	return all, nil
 }
 
-// vote returns what the supervisor of a council is told of the vote, or nil. The task of each result is
-// the query itself, so it is left out.
+// vote returns the vote of a council as the prompt for the answer shows it; nil = no council. The task of
+// each result is the query itself, so it is left out.
 func (r *Runner) vote(state *agentapi.SwarmState, results []prompt.Result) (*prompt.CouncilVote, error) {
 	c := state.Council
 	if c == nil {
