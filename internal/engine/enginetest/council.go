@@ -2,7 +2,6 @@ package enginetest
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -63,15 +62,7 @@ func councilCrashes(t *testing.T, run Subject) {
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}
-		got, ends := b.history()
-		if !slices.Equal(got, want) {
-			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		for turn, n := range ends {
-			if n != 1 {
-				t.Errorf("crash at append %d: the turn %s ended %d times", at, turn, n)
-			}
-		}
+		b.checkHistory(at, committed, want)
 		if again := strings.Join(b.team.asked["supervisor/1/1"][:1], ""); again != asked {
 			t.Errorf("crash at append %d, committed: %v: the supervisor was asked\n%s\nwant\n%s", at, committed, again, asked)
 		}

@@ -191,6 +191,20 @@ func (h *harness) events() []swarm.Event {
 	return events
 }
 
+// checkHistory demands that the log tells this after a crash, and that each turn ended once.
+func (h *harness) checkHistory(at int, committed bool, want []string) {
+	h.t.Helper()
+	got, ends := h.history()
+	if !slices.Equal(got, want) {
+		h.t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for turn, n := range ends {
+		if n != 1 {
+			h.t.Errorf("crash at append %d: the turn %s ended %d times", at, turn, n)
+		}
+	}
+}
+
 // history returns the log without the parts that a crash may change: numbers, times, owners and
 // second starts.
 func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {

@@ -157,15 +157,7 @@ func swarmCrashes(t *testing.T, run Subject) {
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}
-		got, ends := b.history()
-		if !slices.Equal(got, want) {
-			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		for turn, n := range ends {
-			if n != 1 {
-				t.Errorf("crash at append %d: the turn %s ended %d times", at, turn, n)
-			}
-		}
+		b.checkHistory(at, committed, want)
 		b.checkMail(at)
 		b.checkActions(at)
 		again += len(b.called) - len(clean.called)
