@@ -33,8 +33,8 @@ type Log interface {
 	// for that id before it checks fence and keys, because both may have changed since the first
 	// try was written.
 	Append(ctx context.Context, b Batch) ([]int64, error)
-	// Flush writes the waiting lazy batches, for a caller that has nothing more to append for now.
-	// It does not wait for the disk.
+	// Flush writes the lazy batches that wait. When it returns, Read returns them. It does not wait
+	// until they are on disk.
 	Flush()
 	// Read returns up to limit events after a number, in order. With receivers it returns only
 	// their events; [ToAgents] means every agent. An empty answer means that no such event was

@@ -177,9 +177,17 @@ func (l *Log) flush() {
 }
 
 // Flush writes the lazy batches that wait, see [swarm.Log]. They are synced with the next batch
-// that has a waiting caller, or after a moment. If an append is under way, they are written with it
-// or soon after it.
-func (l *Log) Flush() { l.writeWaiting() }
+// that has a waiting caller, or after a moment. If an append is under way, Flush waits for it and
+// for all requests before this one: the leader may have taken the lazy batches.
+func (l *Log) Flush() {
+	q := &l.queue
+	q.mu.Lock()
+	idle := len(q.waiting) == 0 && !q.led
+	q.mu.Unlock()
+	if !idle { // The next append gets the error.
+		_ = l.submit(context.Background(), &request{noSync: true, done: make(chan bool, 1)})
+	}
+}
 
 // writeWaiting writes the waiting requests. If there is a leader, the leader does it.
 func (l *Log) writeWaiting() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -212,6 +213,37 @@ var lazyTests = []test{
 		comes(t, "a follower is woken", woken)
 		l.Flush()
 		want(t, "a second flush writes", count(t, l), 1)
+	}},
+	{"a flush waits for an append that is under way", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		stop, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				if _, err := l.Append(context.Background(), events("busy")); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+		for n := range 100 {
+			key := "lazy " + strconv.Itoa(n)
+			add(t, l, lazy(swarm.Batch{Events: []swarm.Event{keyed(key, "a")}}))
+			l.Flush()
+			if _, ok, err := l.Find(key); !ok || err != nil {
+				t.Errorf("after the flush: found %v, %v", ok, err)
+				break
+			}
+		}
+		close(stop)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}},
 	{"closing writes it", func(t *testing.T, o Opener) {
 		l := o(t)
