@@ -316,6 +316,8 @@ type RunStart struct {
 	Time    time.Time `json:"time"`
 	// Workspace is the folder of a swarm's agents that name no root; "" = they have none.
 	Workspace string `json:"workspace,omitempty"`
+	// AnswerTo is the file that gets a swarm's answer, from whichever process ends the run; "" = none.
+	AnswerTo string `json:"answer_to,omitempty"`
 	// Set and Provider are what the command line changed in the compose file: --set and --provider.
 	Set      []string `json:"set,omitempty"`
 	Provider string   `json:"provider,omitempty"`

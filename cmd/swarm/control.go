@@ -159,6 +159,7 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 		return err
 	}
 	defer r.Close()
+	a.answerTo = r.Began().AnswerTo
 	if out != "" {
 		if err := run.CheckRecordable(r.Began()); err != nil {
 			return err

@@ -71,6 +71,11 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 			r := src.request(a, nil)
 			r.Query, r.Agents, r.Iterations, r.Subtasks, r.Replay, r.ApprovePlan = query, agents.n, most.n, plan, replay, approve
 			r.Strategy = strategy
+			if a.answerTo != "" {
+				if r.AnswerTo, err = filepath.Abs(a.answerTo); err != nil {
+					return err
+				}
+			}
 			return a.plan(r, record)
 		},
 	}
@@ -81,7 +86,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	f.Var(&most, "iterations", "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
 	f.BoolVar(&approve, "approve-plan", false, "show the plan and what it costs at most, and wait for swarm approve or swarm deny")
-	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output")
+	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output, also after swarm resume")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	return cmd

@@ -18,6 +18,7 @@ type Begin struct {
 	Set         []string // what the command line changes in the file
 	Provider    string   // the provider that the command line prefers
 	Args        []string
+	AnswerTo    string         // the file that gets a swarm's answer; "" = none
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
 	Origin      *swarm.Origin  // the message of another program that begins it
@@ -76,7 +77,7 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 	p := &b.Bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args,
 		Set: b.Set, Provider: b.Provider, Version: version,
-		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
+		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
 // Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no

@@ -37,6 +37,7 @@ type Request struct {
 	Phase       string   `json:"phase"`
 
 	Structured json.RawMessage        `json:"-"` // structured data with the goal
+	AnswerTo   string                 `json:"-"` // the file that gets a swarm's answer, absolute
 	Origin     *swarm.Origin          `json:"-"` // the message of another program that begins the run
 	Alone      bool                   `json:"-"` // in a team without edges only one agent works
 	ReadStdin  func() ([]byte, error) `json:"-"` // instead of Stdin

@@ -67,7 +67,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 			return nil, err
 		}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay, AnswerTo: r.AnswerTo}
 	switch {
 	case rules.IsCouncil():
 		names, err := begin.names()
