@@ -117,8 +117,13 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/secret":     {1, nil},
 	"swarm/internal/schema":     {1, nil},
 	"swarm/internal/yamlfile":   {1, []use{{"swarm", nouns}}},
+	"swarm/internal/agentfile": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/yamlfile", "front matter is YAML"},
+	}},
 	"swarm/internal/compose": {1, []use{
 		{"swarm", nouns},
+		{"swarm/internal/agentfile", "roles that Claude Code knows"},
 		{"swarm/internal/hostrule", "the syntax of a sandbox's network list"},
 		{"swarm/internal/toolrule", "the syntax of an agent's tools"},
 		{"swarm/internal/plan", "finds cycles and tasks that can never run"},
@@ -245,6 +250,7 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/project": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/agentfile", "where the files of agents are"},
 		{"swarm/internal/contextpack", "the facts about a folder are a pack"},
 	}},
 	"swarm/internal/snapshot": {3, []use{{"swarm", nouns}}},
@@ -433,6 +439,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/line", "the built-in agent that notifies a person"},
 		{"swarm/internal/session", "conversations"},
 		{"swarm/internal/desk", "desks by themselves, without a run"},
+		{"swarm/internal/agentfile", "a desk's role that Claude Code knows"},
 		{"swarm/internal/tool", "preflight checks of tools"},
 		{"swarm/internal/api", "`swarm serve`"},
 		{"swarm/internal/a2a", "publishes agents to other programs"},
@@ -498,7 +505,7 @@ var foreign = []struct {
 	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only screens draw"},
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "terminal colours and the width of texts"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "only the program has commands"},
-	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
+	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider", "swarm/internal/agentfile"}, "compose files, scripts and front matter are YAML; nothing else is"},
 	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, so they are checked first"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"swarm/internal/httpd", "swarm/internal/tool"}, "MCP is spoken at two places: the server that we are, and the servers that an agent may use"},
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "tests decode the exported messages"},

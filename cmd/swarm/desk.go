@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/agentfile"
 	"swarm/internal/desk"
 	"swarm/internal/excerpt"
 	"swarm/internal/term"
@@ -52,7 +53,7 @@ func completeDesk(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 }
 
 func (a *app) deskNewCommand() *cobra.Command {
-	var template string
+	var template, role string
 	var objective, background string
 	var requirements, criteria, constraints, outputs, inputs, after []string
 	cmd := &cobra.Command{
@@ -62,7 +63,8 @@ func (a *app) deskNewCommand() *cobra.Command {
 become the sections of the instructions; without --objective, edit them before somebody works there.
 
 Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the instructions instead.
---after AGENT:outbox/FILE makes the desk depend on an output of the desk AGENT beside it.`,
+--role NAME takes name, description and text of .claude/agents/NAME.md, of this folder or the home folder,
+into SKILL.md. --after AGENT:outbox/FILE makes the desk depend on an output of the desk AGENT beside it.`,
 		Example: "  swarm desk new notes --template writer --objective 'Say what is new' --input CHANGELOG.md\n" +
 			"  swarm desk new report --template integration --objective 'Merge them' --after notes:outbox/text.md",
 		Args: cobra.ExactArgs(1),
@@ -74,6 +76,11 @@ Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the 
 			setup, err := desk.Template(template)
 			if err != nil {
 				return err
+			}
+			if role != "" {
+				if setup.Skill, err = a.skillOf(role); err != nil {
+					return err
+				}
 			}
 			i := &setup.Instructions
 			i.Task, i.Context = name, background
@@ -109,7 +116,8 @@ Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&template, "template", "", "start from a `ROLE`: "+strings.Join(desk.TemplateNames(), ", "))
+	flags.StringVar(&template, "template", "", "start from a `TEMPLATE`: "+strings.Join(desk.TemplateNames(), ", "))
+	flags.StringVar(&role, "role", "", "be the agent `NAME` of .claude/agents")
 	flags.StringVar(&objective, "objective", "", "what is to be accomplished")
 	flags.StringVar(&background, "context", "", "what the worker should know about it")
 	flags.StringArrayVar(&inputs, "input", nil, "copy a `FILE` or folder to the inbox; may be repeated")
@@ -119,7 +127,33 @@ Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the 
 	flags.StringArrayVar(&outputs, "output", nil, "what is expected in the outbox, in words; may be repeated")
 	flags.StringArrayVar(&after, "after", nil, "wait for `AGENT`, or AGENT:outbox/FILE to get this output too; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(desk.TemplateNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("role", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		p, err := a.project()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer p.Close()
+		return p.AgentFiles(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
+}
+
+// skillOf is the SKILL.md of an agent of .claude/agents.
+func (a *app) skillOf(name string) (string, error) {
+	p, err := a.project()
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	file, text, err := p.AgentFile(name)
+	if err != nil {
+		return "", err
+	}
+	role, bad := agentfile.Parse(file, text)
+	if bad != nil {
+		return "", bad
+	}
+	return desk.Skill(role.Name, strings.TrimSpace(role.Description+"\n\n"+strings.TrimSpace(role.Body))), nil
 }
 
 // dependencies reads the values of --after. The outputs of an agent are copied to a folder of its own.

@@ -25,6 +25,8 @@ type Prompts interface {
 	Prompt(name string) (path string, text []byte, err error)
 	// HasPrompt reports whether there is a prompt of this name, readable or not.
 	HasPrompt(name string) bool
+	// AgentFile finds a file of .claude/agents by its name, in the project and then in the home folder.
+	AgentFile(name string) (path string, text []byte, err error)
 	// File reads a prompt-file, schema or script, relative to the compose file's folder.
 	File(path string) (shown string, text []byte, err error)
 	// Include reads the file of an {{include: rel}} in the file from ("" = a prompt-string).

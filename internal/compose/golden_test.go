@@ -40,6 +40,10 @@ func (f folder) Prompt(name string) (string, []byte, error) {
 
 func (f folder) File(name string) (string, []byte, error) { return f.read("files/" + name) }
 
+func (f folder) AgentFile(name string) (string, []byte, error) {
+	return f.read("agents/" + name + ".md")
+}
+
 func (f folder) HasPrompt(name string) bool {
 	_, _, err := f.Prompt(name)
 	return swarm.KindOf(err) != swarm.NotFound

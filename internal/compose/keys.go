@@ -88,7 +88,7 @@ type priceKeys struct {
 type agentKeys struct {
 	section
 	Provider    text           `key:"provider" doc:"How it is reached."`
-	Role        text           `key:"role" doc:"Its role prompt, by name; without it the prompt that has the agent's name, if there is one."`
+	Role        text           `key:"role" doc:"Its role: a prompt by name, or else .claude/agents/NAME.md; without it the prompt that has the agent's name, if there is one."`
 	Model       text           `key:"model" loose:"" doc:"Its model."`
 	Tier        text           `key:"tier" among:"tiers" doc:"Its model, by size."`
 	Tools       list[text]     `key:"tools" doc:"The tools it may use: file_read, file_write, file_list, command(go test), web_fetch(example.org), a server of tools.mcp or one tool of it; a coding agent's are called as its program calls them."`

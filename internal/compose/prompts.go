@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/agentfile"
 	"swarm/internal/prompt"
 	"swarm/internal/schema"
 	"swarm/internal/yamlfile"
@@ -140,6 +141,10 @@ func (r *readPrompts) Prompt(name string) (string, []byte, error) {
 	return r.note(r.Prompts.Prompt(name))
 }
 
+func (r *readPrompts) AgentFile(name string) (string, []byte, error) {
+	return r.note(r.Prompts.AgentFile(name))
+}
+
 func (r *readPrompts) File(path string) (string, []byte, error) { return r.note(r.Prompts.File(path)) }
 
 func (r *readPrompts) Include(from, rel string) (string, []byte, error) {
@@ -162,6 +167,8 @@ func (noPrompts) Prompt(name string) (string, []byte, error) {
 }
 
 func (noPrompts) HasPrompt(string) bool { return false }
+
+func (n noPrompts) AgentFile(name string) (string, []byte, error) { return n.File(name) }
 
 func (noPrompts) File(path string) (string, []byte, error) {
 	return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
@@ -296,7 +303,7 @@ func (c *compiler) loadRole(a *agent) *piece {
 	var p *piece
 	switch {
 	case a.keys != nil && a.keys.Role.given():
-		p = c.promptPiece(a.keys.Role.value, a.keys.Role)
+		p = c.rolePiece(a.keys.Role)
 	case a.own || c.namesOwnPrompt(a):
 	default:
 		if !c.o.Prompts.HasPrompt(a.name) {
@@ -310,6 +317,27 @@ func (c *compiler) loadRole(a *agent) *piece {
 		c.storePiece(p)
 	}
 	return p
+}
+
+// rolePiece returns the role that a file names: a prompt, or else a file of .claude/agents without its
+// front matter.
+func (c *compiler) rolePiece(name text) *piece {
+	if !c.o.Prompts.HasPrompt(strings.TrimSuffix(name.value, ".md")) {
+		file, raw, err := c.o.Prompts.AgentFile(name.value)
+		switch {
+		case err == nil:
+			role, bad := agentfile.Parse(file, raw)
+			if bad != nil {
+				c.failWith(name.node, bad)
+				return nil
+			}
+			return c.parsePiece(prompt.Source{File: file, Text: []byte(role.Body), Line: role.Line}, nil)
+		case swarm.KindOf(err) != swarm.NotFound:
+			c.failWith(name.node, err)
+			return nil
+		}
+	}
+	return c.promptPiece(name.value, name)
 }
 
 // namesOwnPrompt says whether a task of the agent names the prompt that has the agent's name.

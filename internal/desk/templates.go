@@ -45,7 +45,7 @@ func TemplateNames() (names []string) {
 func Template(name string) (Setup, error) {
 	const todo = "{Clear statement of what needs to be accomplished}"
 	if name == "" {
-		return Setup{Skill: skill("Agent", "You do the task in `inbox/instructions.md`."), Instructions: Instructions{Objective: todo}}, nil
+		return Setup{Skill: Skill("Agent", "You do the task in `inbox/instructions.md`."), Instructions: Instructions{Objective: todo}}, nil
 	}
 	for _, t := range templates {
 		if t.name != name {
@@ -56,13 +56,13 @@ func Template(name string) (Setup, error) {
 		for _, c := range t.criteria {
 			i.Criteria = append(i.Criteria, Criterion{Text: c})
 		}
-		return Setup{Skill: skill(t.name, t.about), Instructions: i}, nil
+		return Setup{Skill: Skill(t.name, t.about), Instructions: i}, nil
 	}
 	return Setup{}, swarm.Errorf(swarm.BadInput, "there is no template %q", name).WithHint("%s", swarm.DidYouMean(name, TemplateNames()))
 }
 
-// skill is SKILL.md: the role, and how a desk is used.
-func skill(title, about string) string {
+// Skill is SKILL.md: the role, and how a desk is used.
+func Skill(title, about string) string {
 	return "# " + title + "\n\n" + about + "\n\n" + `## How to work here
 1. Set "state" in ` + "`status.json`" + ` to "running", and "started" to the time.
 2. Read ` + "`inbox/instructions.md`" + `. The inbox is read-only.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/agentfile"
 )
 
 // MaxFile is the size limit of files that people write: a compose file, a prompt, standard input.
@@ -37,6 +38,7 @@ type Project struct {
 	cwd  string
 	// prompts are the prompt folders, in the order of the search.
 	prompts []*folder
+	agents  *folder  // .claude/agents of the home folder
 	all     *folder  // the whole project, for files that are not prompts
 	within  *folder  // the compose file must be in it; nil = it may be anywhere
 	choices []string // names of prompts, for hints: thousands may be missing, and each gets one
@@ -58,6 +60,10 @@ func Open(cwd, file, shared string) *Project {
 		p.Dir = filepath.Dir(dir)
 	}
 	p.all = &folder{path: p.Dir}
+	p.agents = &folder{}
+	if home, err := os.UserHomeDir(); err == nil {
+		p.agents.path = filepath.Join(home, agentfile.Folder)
+	}
 	for _, path := range []string{filepath.Join(dir, promptsDir), filepath.Join(own, promptsDir), shared} {
 		if path != "" && p.promptFolder(path) == nil {
 			p.prompts = append(p.prompts, &folder{path: path})
@@ -81,7 +87,7 @@ func (p *Project) promptFolder(path string) *folder {
 
 // Close closes the open folders.
 func (p *Project) Close() {
-	for _, f := range append(p.prompts, p.all) {
+	for _, f := range append(p.prompts, p.all, p.agents) {
 		f.close()
 	}
 	if p.within != nil {

@@ -83,6 +83,40 @@ func answer(base, path string, text []byte, err error) string {
 	return strings.ReplaceAll(string(e.Kind)+": "+e.Error()+" | "+e.Hint, base, "BASE")
 }
 
+func TestAgentFile(t *testing.T) {
+	base := t.TempDir()
+	t.Setenv("HOME", filepath.Join(base, "home"))
+	for name, text := range map[string]string{
+		"work/.claude/agents/reviewer.md": "of the project", "home/.claude/agents/reviewer.md": "of the home folder",
+		"home/.claude/agents/writer.md": "of the home folder", "secret.md": "secret", "work/.claude/settings.md": "settings",
+	} {
+		file := filepath.Join(base, name)
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	agents := filepath.Join(base, "work/.claude/agents")
+	must(t, syscall.Mkfifo(filepath.Join(agents, "pipe.md"), 0o600))
+	must(t, os.Symlink("../../../secret.md", filepath.Join(agents, "link.md")))
+	must(t, os.Symlink("../../../../secret.md", filepath.Join(base, "home/.claude/agents/other.md")))
+	p := Open(filepath.Join(base, "work"), "", "")
+	defer p.Close()
+	for _, c := range []struct{ name, want string }{
+		{"reviewer", ".claude/agents/reviewer.md: of the project"},
+		{"writer", "BASE/home/.claude/agents/writer.md: of the home folder"},
+		{"reviewr", `not_found: there is no role "reviewr" | did you mean "reviewer"?`},
+		{"nobody", `not_found: there is no role "nobody" | choose one of link, other, pipe, reviewer, writer`},
+		{"../settings", `not_found: there is no role "../settings" | write NAME for .claude/agents/NAME.md`},
+		{"pipe", "bad_input: .claude/agents/pipe.md is a pipe, not a file | name a regular file"},
+		{"link", "bad_input: .claude/agents/link.md is a link that leads out of its folder | put the file itself there"},
+		{"other", "bad_input: BASE/home/.claude/agents/other.md is a link that leads out of its folder | put the file itself there"},
+	} {
+		path, text, err := p.AgentFile(c.name)
+		if got := answer(base, path, text, err); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestPrompt(t *testing.T) {
 	p, base := newProject(t)
 	for _, c := range []struct{ name, want string }{

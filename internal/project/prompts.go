@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"swarm"
+	"swarm/internal/agentfile"
 )
 
 // Prompt reads a prompt by its name: swarm/prompts/NAME.md first, then the shared prompts.
@@ -46,6 +47,50 @@ func (p *Project) HasPrompt(name string) bool {
 		}
 		return !missing(err)
 	})
+}
+
+// AgentFile reads a file of .claude/agents by its name: that of the project first, then that of the home
+// folder.
+func (p *Project) AgentFile(name string) (path string, b []byte, err error) {
+	rel := name + ".md"
+	if checkPromptName(name) != nil || strings.Contains(name, "/") {
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no role %s", swarm.Quote(name)).
+			WithHint("write NAME for %s/NAME.md", agentfile.Folder)
+	}
+	own := filepath.Join(agentfile.Folder, rel)
+	if b, err = p.readText(p.all, own); !missing(err) {
+		path = filepath.Join(p.Dir, own)
+	} else {
+		path = filepath.Join(p.agents.path, rel)
+		b, err = p.readText(p.agents, rel)
+	}
+	switch {
+	case missing(err):
+		hint := swarm.DidYouMean(name, p.AgentFiles())
+		if hint == "" {
+			hint = "write it into " + p.shown(filepath.Join(p.Dir, own))
+		}
+		return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: fmt.Sprintf("there is no role %q", name), Hint: hint}
+	case err != nil:
+		return "", nil, p.unusable(path, b, err)
+	}
+	return p.shown(path), b, nil
+}
+
+// AgentFiles lists the names of the files that AgentFile reads.
+func (p *Project) AgentFiles() (names []string) {
+	for f, dir := range map[*folder]string{p.all: agentfile.Folder, p.agents: "."} {
+		root, err := f.open()
+		if err != nil {
+			continue
+		}
+		files, _ := fs.Glob(root.FS(), filepath.Join(dir, "*.md"))
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), ".md"))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // insteadOf returns a hint: a prompt with a similar name, or the path to write.
