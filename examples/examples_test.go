@@ -19,6 +19,9 @@ type report struct {
 }
 
 func TestMedianFailsAndIsMended(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	needsNode(t)
 	dir := copyOf(t, "median")
 	if out, err := command(t, dir, "up").CombinedOutput(); err != nil {
@@ -32,6 +35,9 @@ func TestMedianFailsAndIsMended(t *testing.T) {
 
 // TestMedianNeedsTheEvaluator: the coder mends its code because of what it reads, and for no other reason.
 func TestMedianNeedsTheEvaluator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	needsNode(t)
 	dir := copyOf(t, "median")
 	prompt := filepath.Join(dir, "swarm", "prompts", "coder.md")

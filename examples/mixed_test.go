@@ -13,6 +13,9 @@ import (
 
 // The mixed team needs no program, no key and no network to be looked at: its recording is beside it.
 func TestMixedTeamReplays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	dir := copyOf(t, "mixed")
 	cmd := command(t, dir, "up", "--replay", "mixed.cassette")
 	cmd.Env = append(cmd.Env, "PATH=/nowhere")

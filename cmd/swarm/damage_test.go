@@ -92,6 +92,9 @@ func (p *place) restore(from string) {
 }
 
 func TestDamageIsNeverPrinted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	p := damagePlace(t)
 	p.runs(0, "up")
 	id := p.list()[0].ID

@@ -40,6 +40,9 @@ func TestHijackedModel(t *testing.T) {
 // drives its run serves people too. The program may request new agents, and tries to approve them
 // itself. In the end a person denies them.
 func TestHijackedProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	t.Parallel()
 	h := newHijack(t, "{provider: mole, permissions: {spawn: true}}", moleEdges)
 	all := tried(append(byTools(h.target), byProgram(h.target), byHTTP(h.target))...)

@@ -129,6 +129,9 @@ func stopped(t *testing.T) (p *place, d *driving, id string, letGo func()) {
 }
 
 func TestAStoppedDriverIsReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	t.Parallel()
 	calm := newPlace(t)
 	calm.runs(0, "up")

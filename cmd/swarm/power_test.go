@@ -153,6 +153,9 @@ tasks:
 
 // A full disk stops a run with a clear error. When there is room again, the run can be resumed.
 func TestFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	t.Parallel()
 	needsDisk(t)
 	calm := newPlace(t)

@@ -21,6 +21,9 @@ import (
 // ledger must agree with the log: each acknowledged message is stored once, and one committed turn
 // has read it, in order.
 func TestTeamKilledUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	t.Parallel()
 	kills, each := times(3, 20, 1000), times(3, 20, 100)
 	seed := uint64(time.Now().UnixNano())

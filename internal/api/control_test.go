@@ -260,6 +260,9 @@ func TestListsComeInPages(t *testing.T) {
 // TestNobodyGetsInAndNothingChanges tries every route with every method and every kind of invalid
 // credential. No answer reveals anything, and the state folder is unchanged afterwards.
 func TestNobodyGetsInAndNothingChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	t.Parallel()
 	h := open(t)
 	id, write := h.bare()

@@ -233,6 +233,9 @@ func TestNothingForgesAnEvent(t *testing.T) {
 // TestWhoDoesNotReadIsLeft: a client that does not read is disconnected, and the others get all
 // events meanwhile.
 func TestWhoDoesNotReadIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	h := open(t, func(a *API) { a.patience = 100 * time.Millisecond })
 	id, write := h.bare()
 	slow, quick := h.listen("workflow_id="+id, ""), h.listen("workflow_id="+id, "")

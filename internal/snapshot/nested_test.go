@@ -48,6 +48,9 @@ func (tr *trap) arm() {
 
 // A nested repository starts no program, and its files are recorded like all others.
 func TestARepositoryInsideStartsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	for what, set := range map[string]func(*repo) *trap{
 		"made during the run":    func(r *repo) *trap { return r.trap("pkg") },
 		"in the index as a link": func(r *repo) *trap { tr := r.trap("pkg"); r.committed(); return tr },

@@ -196,6 +196,9 @@ func damageAll(t *testing.T, path, side string, batches, times int, damagers []d
 
 // A recovered log has all events before the damage, all intact texts, and can be continued.
 func TestDamageIsRecovered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	const batches = 40
 	times := 8
 	if long() {
@@ -366,6 +369,9 @@ func TestDamageOfTheWriteAheadLogIsFoundByAnOpenReader(t *testing.T) {
 }
 
 func TestDamageOfTheWriteAheadLogIsNeverServed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	times := 8
 	if long() {
 		times = 500

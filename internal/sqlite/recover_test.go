@@ -86,6 +86,9 @@ func TestARecoveryTakesNothingWrong(t *testing.T) {
 }
 
 func TestWhatIsLeftOfACutLogIsRecovered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	s, path, want := closedStory(t, 200)
 	st, err := os.Stat(path)
 	must(t, err)

@@ -313,6 +313,9 @@ func TestServerThatForgets(t *testing.T) {
 }
 
 func TestServerThatSaysTooMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	d := withServer(t, "good", "s")
 	if got := d.refused(swarm.Crashed, "s__huge", "text", ""); !strings.Contains(got, "more than 16 MB at once") {
 		t.Error(got)
@@ -357,6 +360,9 @@ func sayingMuch(h http.Handler, kind string) http.Handler {
 }
 
 func TestServerWithManyTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	d := withServer(t, "many", "s")
 	d.notOffered(swarm.BadInput, `has 9012 tools, and an agent can be offered 128`)
 	d.open(Options{Allow: []string{"s.tool-7", "s__tool-8999"}, Servers: d.box.o.Servers})

@@ -201,6 +201,9 @@ func TestADiffThatIsThereAlready(t *testing.T) {
 // The changes of programs that work by themselves are recorded, and of models with a tool to write.
 // The changes of a pipeline's commands are not: there may be thousands of short tasks.
 func TestWhoseChangesAreKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	for _, c := range []struct {
 		kind, tools    string
 		pipeline, team bool

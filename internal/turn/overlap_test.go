@@ -13,6 +13,9 @@ import (
 // A file that two concurrent turns may both have written gives a notice with both agents, since one
 // may have overwritten the other. The files that an agent names are believed.
 func TestTwoTurnsThatChangeTheSameFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it takes a second or more")
+	}
 	for _, c := range []struct {
 		what, kind   string
 		a, b         string // the files that each writes, and names if its program does
