@@ -334,6 +334,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/agenttoken", "tokens of agents"},
 		{"swarm/internal/compose", "holds back the answer of a swarm that does a task"},
 		{"swarm/internal/growth", "the plan of a swarm that does a task"},
+		{"swarm/internal/station", "reports in a workspace whose names no agent may get"},
 	}},
 	"swarm/internal/httpd": {6, []use{
 		{"swarm", nouns},

@@ -247,6 +247,9 @@ type Swarm struct {
 	Entries    []Subtask     `json:"entries,omitempty"`  // entries of the task list that this plan adds, or that its agents claim
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
+	// Taken are the names that no agent gets: the workspace had a report under each of them before the
+	// run, and a report of this run would replace it.
+	Taken []string `json:"taken,omitempty"`
 }
 
 // SwarmCosts are what the turns of a swarm use, as far as prices are known.

@@ -56,18 +56,21 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	if b.DeclaresAgents {
 		rules.Roles = plan.Agents
 	}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay, AnswerTo: r.AnswerTo}
+	if err := begin.addTaken(rules); err != nil {
+		return nil, err
+	}
 	growth.PlanSwarm(plan, rules, limits.MaxAgents)
 	plan.Name = firstWords(string(query))
 	b.Bodies = append(b.Bodies, query)
-	if r.Args == nil {
-		r.Args = []string{"solve", r.Query}
+	if begin.Args == nil {
+		begin.Args = []string{"solve", r.Query}
 	}
 	if rules.IsCouncil() {
 		if err := checkCouncil(r, limits.MaxAgents); err != nil {
 			return nil, err
 		}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay, AnswerTo: r.AnswerTo}
 	switch {
 	case rules.IsCouncil():
 		names, err := begin.names()
@@ -146,6 +149,26 @@ func (b *Begin) names() (swarm.RunID, error) {
 		return b.id, err
 	}
 	return rec.Header.Run, nil
+}
+
+// addTaken adds the names that no agent of the swarm gets. A replay has the recorded agents, whatever
+// files there are now.
+func (b *Begin) addTaken(rules *swarm.Swarm) error {
+	rec, err := b.Recording()
+	if err != nil || rec == nil {
+		rules.Taken = run.TakenNames(rules)
+		return err
+	}
+	for i := range rec.Events {
+		if e := &rec.Events[i]; e.Kind == swarm.PlanAdded {
+			p, err := swarm.PlanOf(e)
+			if err == nil && p.Swarm != nil {
+				rules.Taken = p.Swarm.Taken
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // checkStrategy returns an error if there is no such strategy.

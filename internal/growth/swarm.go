@@ -110,6 +110,7 @@ func (t *Team) Workers(run swarm.RunID, subtasks []swarm.Subtask) *swarm.Plan {
 		for taken := s.Agent == ""; taken; next++ {
 			s.Agent = station.Name(run, next)
 			_, taken = t.find(s.Agent) // a person may have named one so
+			taken = taken || slices.Contains(first.Taken, s.Agent)
 		}
 		a.Name = s.Agent
 		p.Agents = append(p.Agents, a)

@@ -89,6 +89,9 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(start)},
 		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)},
 	}
+	if p.Swarm != nil && len(p.Swarm.Taken) > 0 && !start.Replay { // a replay copies the recorded notice
+		events = append(events, takenNotice(p.Swarm))
+	}
 	r := &Run{ID: start.ID, home: h, log: log, start: start, redact: redact}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
 	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true}); err == nil {

@@ -15,9 +15,11 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 	"swarm/internal/process"
 	"swarm/internal/providerkind"
+	"swarm/internal/station"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
@@ -217,6 +219,31 @@ func DescribeFiles(p *swarm.Plan, dir string) (lines []string) {
 		lines = append(lines, who)
 	}
 	return lines
+}
+
+// TakenNames returns the names that no agent of a new swarm may get. Its workspace is a person's folder
+// and has a report under each of them: the person's, or that of an earlier run.
+func TakenNames(s *swarm.Swarm) (names []string) {
+	if s.Workspace == "" || s.IsCouncil() { // members of a council write their reports elsewhere
+		return nil
+	}
+	files, _ := os.ReadDir(s.Workspace) // the preflight check reports a folder that cannot be read
+	for _, f := range files {
+		if name, ok := strings.CutSuffix(strings.ToLower(f.Name()), turn.ReportName("")); ok && station.Is(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// takenNotice tells a person which reports were there before a swarm began.
+func takenNotice(s *swarm.Swarm) swarm.Event {
+	const shown = 10
+	reports := make([]string, len(s.Taken))
+	for i, name := range s.Taken {
+		reports[i] = turn.ReportName(name)
+	}
+	return swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "no agent is named after a report that was in " + s.Workspace + " before the run: " + excerpt.List(reports, shown)})
 }
 
 // makeWork makes the folders for the files of a swarm's agents. Each member of a council has one of its

@@ -4,7 +4,9 @@ package station
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
+	"strings"
 
 	"swarm"
 )
@@ -18,6 +20,15 @@ func Name(run swarm.RunID, index int) string {
 		name += "-" + strconv.Itoa(round+1)
 	}
 	return name
+}
+
+// Is says whether a run could name an agent so.
+func Is(name string) bool {
+	i := strings.LastIndexByte(name, '-')
+	if _, err := strconv.ParseUint(name[i+1:], 10, 64); i > 0 && err == nil {
+		name = name[:i]
+	}
+	return slices.Contains(stations, name)
 }
 
 var stations = []string{

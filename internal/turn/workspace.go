@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,9 +190,15 @@ func (r *Runner) refuseWrite(w *work, a action.Action) error {
 		return swarm.Errorf(swarm.Denied, "%s: the program saves long results in %s, and only it writes there", swarm.Quote(args.Path), resultsDir).
 			WithHint("write to another folder")
 	}
-	for part := range strings.SplitSeq(strings.ToLower(path.Clean(args.Path)), "/") {
+	clean := strings.ToLower(path.Clean(args.Path))
+	for part := range strings.SplitSeq(clean, "/") {
 		of, ok := strings.CutSuffix(part, reportSuffix)
-		if !ok || of == w.c.Agent {
+		switch {
+		case !ok:
+			continue
+		case of == w.c.Agent && path.Base(clean) != part:
+			return swarm.Errorf(swarm.Denied, "%s: %s is your report, and no folder", swarm.Quote(args.Path), part).WithHint("write to %s", part)
+		case of == w.c.Agent:
 			continue
 		}
 		state, _, err := r.AgentAPI.SwarmState(swarm.Supervisor)
@@ -240,15 +247,31 @@ func (r *Runner) saveReport(w *work, now []byte) (name string, text []byte, err 
 		}
 	}
 	if text != nil {
-		if !bytes.Equal(text, r.reportText(w)) && writeFile(dir, name, text) != nil {
+		if !bytes.Equal(text, r.reportText(w)) && !r.writeReport(w.c.Agent, text) {
 			name = ""
 		}
 		return name, text, nil
 	}
-	if writeFile(dir, name, r.composeReport(w.c.Agent, w.report)) != nil {
-		return "", nil, nil //nolint:nilerr // the log has what prompts need
+	if !r.writeReport(w.c.Agent, r.composeReport(w.c.Agent, w.report)) {
+		name = "" // the log has what prompts need
 	}
 	return name, nil, nil
+}
+
+// writeReport writes the report of an agent to its file. If it cannot, because a command has made a
+// folder of the name, say, a notice tells people of it, once for each agent.
+func (r *Runner) writeReport(agent string, text []byte) (written bool) {
+	err := writeFile(r.Files(agent), ReportName(agent), text)
+	if err == nil {
+		return true
+	}
+	e := swarm.Event{Kind: swarm.Notice, Key: "unreported:@" + agent, Agent: agent, Data: swarm.Encode(swarm.Reason{
+		Reason: r.clean("its report cannot be saved: " + err.Error()), Hint: "what it said is in its last turn: swarm show --turn " + agent})}
+	if _, there, found := r.Log.Find(e.Key); found == nil && !there {
+		// The error may be dropped: a log that refuses this event also refuses the turn's end.
+		_, _ = r.Log.Append(context.Background(), swarm.Batch{Lazy: true, Events: []swarm.Event{e}})
+	}
+	return false
 }
 
 // composeReport makes the report of an agent that has written none, of what it said and published.
@@ -296,7 +319,7 @@ func (r *Runner) unfinished(a agentapi.SwarmAgent) (string, error) {
 		}
 		text = r.composeReport(a.Name, said)
 	}
-	if writeFile(r.Files(a.Name), name, text) == nil { // otherwise the log has what prompts need
+	if r.writeReport(a.Name, text) { // otherwise the log has what prompts need
 		put(&r.reported, a.Name, a.Turn)
 	}
 	return name, nil
