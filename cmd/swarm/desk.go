@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ These commands need no compose file. They work on any folder that follows the pr
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.deskNewCommand(), a.deskRunCommand(), a.deskStatusCommand(), a.deskCollectCommand(),
-		a.deskDissolveCommand(), a.deskValidateCommand())
+		a.deskFixCommand(), a.deskDissolveCommand(), a.deskValidateCommand())
 	return cmd
 }
 
@@ -73,6 +74,9 @@ into SKILL.md. --after AGENT:outbox/FILE makes the desk depend on an output of t
 			if err := swarm.CheckTaskName(name); err != nil {
 				return err
 			}
+			if _, err := a.home(); err != nil { // it keeps what the inputs are
+				return err
+			}
 			setup, err := desk.Template(template)
 			if err != nil {
 				return err
@@ -100,11 +104,17 @@ into SKILL.md. --after AGENT:outbox/FILE makes the desk depend on an output of t
 			if setup.Dependencies, err = dependencies(after); err != nil {
 				return err
 			}
-			d, _, err := desk.Create(args[0], setup)
+			d, manifest, err := desk.Create(args[0], setup)
 			if err != nil {
 				return err
 			}
 			defer d.Close()
+			if objective == "" { // a person is going to write it
+				manifest.Files = slices.DeleteFunc(manifest.Files, func(f desk.Recorded) bool { return f.Path == desk.InstructionsFile })
+			}
+			if err := a.keepInputs(d, manifest); err != nil {
+				return err
+			}
 			if a.json {
 				return a.print(map[string]string{"desk": name, "path": d.Path()})
 			}

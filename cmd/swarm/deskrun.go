@@ -89,8 +89,13 @@ func (a *app) runDesk(r *deskRun) error {
 	if errs := wrongInbox(r.Desk); len(errs) > 0 {
 		return errs[0]
 	}
-	if err := r.prepare(ctx); err != nil {
+	begun, err := r.prepare(ctx)
+	if err != nil {
 		return err
+	}
+	var changed []*swarm.Error // before this command began
+	if kept, ok := a.keptInputs(r.Desk); begun && ok {
+		changed = r.Verify(kept)
 	}
 	w := desk.NewWatcher(desk.WatchOptions{})
 	defer w.Close()
@@ -101,6 +106,9 @@ func (a *app) runDesk(r *deskRun) error {
 	if err != nil {
 		return err
 	}
+	if err := a.keepInputs(r.Desk, manifest); err != nil {
+		return err
+	}
 	reading, err := a.work(ctx, w, r)
 	if err != nil {
 		return r.cut(reading, err)
@@ -109,6 +117,7 @@ func (a *app) runDesk(r *deskRun) error {
 	if err != nil {
 		return err
 	}
+	c.Violations = append(c.Violations, changed...)
 	if reading.Violation != nil {
 		c.Violations = append(c.Violations, reading.Violation)
 	}
@@ -127,28 +136,29 @@ func wrongInbox(d *desk.Desk) []*swarm.Error {
 	return slices.DeleteFunc(errs, func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) })
 }
 
-// prepare makes the desk pending, if it may be worked at.
-func (r *deskRun) prepare(ctx context.Context) error {
+// prepare makes the desk pending, if it may be worked at. begun says that somebody outside was quicker
+// than we: the work has begun already.
+func (r *deskRun) prepare(ctx context.Context) (begun bool, err error) {
 	now := r.Status(ctx)
 	state := now.Status.State
 	switch {
 	case state == desk.Pending && now.Violation == nil:
-		return nil
+		return false, nil
 	case len(r.command) == 0 && !r.again && (state == desk.Running || state == desk.Completed):
-		return nil // somebody outside was quicker than we
+		return true, nil
 	case state != desk.Failed && !r.again:
 		what := string(state)
 		if what == "" {
 			what = "unreadable"
 		}
-		return swarm.Errorf(swarm.BadInput, "the desk %s is %s", r.Name(), what).
+		return false, swarm.Errorf(swarm.BadInput, "the desk %s is %s", r.Name(), what).
 			WithHint("for another attempt: swarm desk run --again %s", r.Path())
 	}
 	why := desk.Failure{Message: "a person asked for another attempt"}
 	if state == desk.Failed && now.Status.Error != nil {
 		why = *now.Status.Error
 	}
-	return r.Reset(r.Attempts()+1, why)
+	return false, r.Reset(r.Attempts()+1, why)
 }
 
 // awaitOthers waits for the desks that this one depends on, and copies what they have for it.
@@ -290,6 +300,8 @@ func (a *app) deskCollectCommand() *cobra.Command {
 ticks, and the summary. workspace/ is left out. A completed desk without a summary or a deliverable, and
 links, pipes and devices in the outbox break the protocol.
 
+The inbox is compared with what it was when swarm desk new made it, or when swarm desk run began.
+
 With -o, copy the files to a folder; nothing there is replaced. Exits with 1 if the worker has failed, has
 not finished, or broke the protocol.`,
 		Example:           "  swarm desk collect notes\n  swarm desk collect notes -o delivered\n  swarm desk collect notes --json",
@@ -301,13 +313,9 @@ not finished, or broke the protocol.`,
 				return err
 			}
 			defer d.Close()
-			reading := d.Status(cmd.Context())
-			c, err := d.Collect(cmd.Context(), desk.CollectOptions{Status: reading.Status})
+			c, err := a.collectDesk(cmd.Context(), d)
 			if err != nil {
 				return err
-			}
-			if e := problemOfReading(reading); e != nil {
-				c.Violations = append(c.Violations, e)
 			}
 			if out != "" {
 				if err := d.Export(c, out); err != nil {
@@ -319,6 +327,42 @@ not finished, or broke the protocol.`,
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "copy the files to this `FOLDER`")
 	return cmd
+}
+
+// collectDesk reads the outbox of a desk, and compares its inputs with what was kept of them.
+func (a *app) collectDesk(ctx context.Context, d *desk.Desk) (*desk.Collection, error) {
+	reading := d.Status(ctx)
+	o := desk.CollectOptions{Status: reading.Status}
+	if kept, ok := a.keptInputs(d); ok {
+		o.Manifest = &kept
+	}
+	c, err := d.Collect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Manifest == nil {
+		c.Warnings = append(c.Warnings, swarm.Errorf(swarm.BadInput, "the inbox of %s was not compared with what it was before the work: "+
+			"no command of this user made or ran the desk", d.Name()).WithHint("make desks with swarm desk new, or have swarm desk run wait for the worker"))
+	}
+	if e := problemOfReading(reading); e != nil {
+		c.Violations = append(c.Violations, e)
+	}
+	return c, nil
+}
+
+// keepInputs stores what the inputs of a desk are before somebody works there.
+func (a *app) keepInputs(d *desk.Desk, m desk.Manifest) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	return h.KeepDeskInputs(d.Path(), m)
+}
+
+// keptInputs is what the inputs were.
+func (a *app) keptInputs(d *desk.Desk) (m desk.Manifest, ok bool) {
+	h, err := a.home()
+	return m, err == nil && h.DeskInputs(d.Path(), &m)
 }
 
 // printCollection prints what a worker has delivered, and sets the exit code.
@@ -364,12 +408,22 @@ func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
 	return nil
 }
 
+// shownDesk is the path of a desk as a person types it.
+func shownDesk(d *desk.Desk) string {
+	if dir, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(dir, d.Path()); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return d.Path()
+}
+
 // nextAfter is what to do about a failure.
 func nextAfter(d *desk.Desk, why *desk.Failure) string {
 	if why.Recoverable {
-		return "for another attempt: swarm desk run " + d.Name()
+		return "for another attempt: swarm desk run " + shownDesk(d)
 	}
-	return "correct what is wrong in " + filepath.Join(d.Name(), desk.Inbox) + ", then: swarm desk run " + d.Name()
+	return "correct what is wrong in its inbox: swarm desk fix " + shownDesk(d)
 }
 
 func (a *app) deskDissolveCommand() *cobra.Command {
@@ -419,7 +473,7 @@ worker is running, and a folder that is no desk, are refused.`,
 
 // dissolve deletes a desk, or archives it under its name and the first free number.
 func (a *app) dissolve(d *desk.Desk, name string, archive bool) error {
-	what := "deleted"
+	what, was := "deleted", d.Path()
 	if archive {
 		base := d.Name()
 		for n := 1; ; n++ {
@@ -434,6 +488,13 @@ func (a *app) dissolve(d *desk.Desk, name string, archive bool) error {
 			break
 		}
 	} else if err := d.Remove(); err != nil {
+		return err
+	}
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	if err := h.ForgetDeskInputs(was); err != nil {
 		return err
 	}
 	if !a.json {

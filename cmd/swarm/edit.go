@@ -51,12 +51,18 @@ func retryText(r swarm.RetryRequest) []byte {
 	return append(text, '\n')
 }
 
-// openEditor opens a text in the user's editor, and returns it as it was saved.
-func (a *app) openEditor(text []byte) (_ []byte, err error) {
+// editorCommand is the user's editor, or nil.
+func editorCommand() []string {
 	words := strings.Fields(os.Getenv("VISUAL"))
 	if len(words) == 0 {
 		words = strings.Fields(os.Getenv("EDITOR"))
 	}
+	return words
+}
+
+// openEditor opens a text in the user's editor, and returns it as it was saved.
+func (a *app) openEditor(text []byte) (_ []byte, err error) {
+	words := editorCommand()
 	if len(words) == 0 {
 		return nil, swarm.Errorf(swarm.BadInput, "there is no editor: VISUAL and EDITOR are empty").WithHint("set EDITOR, or write the request into a file: --edit=FILE")
 	}
