@@ -103,7 +103,7 @@ func TestAgentFile(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"reviewer", ".claude/agents/reviewer.md: of the project"},
 		{"writer", "BASE/home/.claude/agents/writer.md: of the home folder"},
-		{"reviewr", `not_found: there is no role "reviewr" | did you mean "reviewer"?`},
+		{"reviwer", `not_found: there is no role "reviwer" | did you mean "reviewer"?`},
 		{"nobody", `not_found: there is no role "nobody" | choose one of link, other, pipe, reviewer, writer`},
 		{"../settings", `not_found: there is no role "../settings" | write NAME for .claude/agents/NAME.md`},
 		{"pipe", "bad_input: .claude/agents/pipe.md is a pipe, not a file | name a regular file"},
