@@ -17,7 +17,7 @@ state=bin/torture
 mkdir -p "$state/passed"
 
 # A kind is a name, what it does, and a command.
-kinds='tests simulation flow sessions crashes kills power damage leftovers mutants fuzz'
+kinds='tests simulation flow sessions crashes kills power desks damage leftovers mutants fuzz'
 about() {
 	case $1 in
 	tests) echo "every test three times, in any order" ;;
@@ -27,6 +27,7 @@ about() {
 	crashes) echo "an engine's crash at every append, and mail" ;;
 	kills) echo "1,000 kills of the program, and cancels" ;;
 	power) echo "losses of power, and full disks" ;;
+	desks) echo "writers, links and ways out against desks" ;;
 	damage) echo "damaged logs" ;;
 	leftovers) echo "programs that leave processes behind" ;;
 	mutants) echo "broken promises that a test must find" ;;
@@ -44,6 +45,7 @@ run() {
 	crashes) $long $GO test -v $race -timeout "$LIMIT" -run 'TestConformance|TestMailBetweenProcesses' ./internal/engine/local ./internal/sqlite ;;
 	kills) $long $GO test -v -timeout "$LIMIT" -run 'Killed|Cancel' ./cmd/swarm ;;
 	power) $long $GO test -v -timeout "$LIMIT" -run 'PowerLoss|FullDisk' ./cmd/swarm ;;
+	desks) $long $GO test -v $race -timeout "$LIMIT" ./internal/desk ;;
 	damage) $long $GO test -v -timeout "$LIMIT" -run 'Damage' ./internal/sqlite ./internal/recording ./cmd/swarm ;;
 	leftovers) $long $GO test -v -timeout "$LIMIT" -run 'Leftover|LeaveNobody' ./internal/process ./cmd/swarm ;;
 	mutants) SWARM_TEST_MUTANTS=all $GO test -v -timeout "$LIMIT" ./internal/mutants ;;

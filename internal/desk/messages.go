@@ -331,6 +331,8 @@ func (m *Messages) Take(name MessageName) error {
 // reason.
 func (m *Messages) Refuse(name MessageName, why error) error { return m.refuse(name.String(), why) }
 
+const maxRefusedName = 200 // bytes
+
 func (m *Messages) refuse(file string, why error) error {
 	if file != filepath.Base(file) {
 		return swarm.Errorf(swarm.BadInput, "%s is not a file of the message folder", swarm.Quote(file))
@@ -339,12 +341,14 @@ func (m *Messages) refuse(file string, why error) error {
 	if hint := swarm.HintOf(why); hint != "" {
 		text += "hint: " + hint + "\n"
 	}
-	to := path.Join(refusedFolder, file)
+	// A name may have as many bytes as the system allows, and there must be room for a number and .error.
+	kept := path.Join(refusedFolder, file[:min(len(file), maxRefusedName)])
+	to := kept
 	for n := 2; ; n++ { // an earlier one of the same name stays
-		if _, err := m.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			break
+		if _, err := m.root.Lstat(to); err != nil {
+			break // it is free, or the error comes again below
 		}
-		to = path.Join(refusedFolder, fmt.Sprintf("%s.%d", file, n))
+		to = fmt.Sprintf("%s.%d", kept, n)
 	}
 	// The reason first: after a crash a file without one must not lie there.
 	err := replace(m.root, to+".error", 0o644, true, func(f *os.File) error {

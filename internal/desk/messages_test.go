@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -84,6 +85,7 @@ func TestMessagesThatBreakTheRulesAreRefused(t *testing.T) {
 	syscall.Mkfifo(in("agent-a_to_agent-b_005.json"), 0o644)
 	os.Mkdir(in("agent-a_to_agent-b_006.json"), 0o755)
 	os.WriteFile(in("agent-a_to_agent-b_0007.json"), good, 0o644)
+	os.WriteFile(in(strings.Repeat("x", 250)+".json"), good, 0o644)
 
 	got, refused, err := m.Receive(clock, nil)
 	if err != nil || len(got) != 1 || len(refused) > 0 {
@@ -91,10 +93,11 @@ func TestMessagesThatBreakTheRulesAreRefused(t *testing.T) {
 	}
 	os.WriteFile(in("agent-a_to_agent-b_002.json"), good, 0o644) // the writer goes on
 	got, refused, err = m.Receive(clock.Add(m.Patience), nil)
-	if err != nil || len(got) != 2 || len(refused) != 6 {
+	if err != nil || len(got) != 2 || len(refused) != 7 {
 		t.Fatalf("%v, %v, %v", got, refused, err)
 	}
 	for _, r := range refused {
+		r.File = r.File[:min(len(r.File), maxRefusedName)]
 		reason, err := os.ReadFile(in("refused/" + r.File + ".error"))
 		if err != nil || len(reason) < 10 {
 			t.Errorf("%s: %s, %v", r.File, reason, err)
@@ -123,19 +126,31 @@ func TestMessagesThatBreakTheRulesAreRefused(t *testing.T) {
 	}
 }
 
-// TestMessagesAreNeitherLostNorHalfRead: many processes send while one lists and consumes.
+// TestMessagesAreNeitherLostNorHalfRead: many processes send while one lists and consumes. Half of them
+// are not ours: they write a file and rename it, as a shell script does.
 func TestMessagesAreNeitherLostNorHalfRead(t *testing.T) {
 	dir := t.TempDir()
 	const senders = 4
-	each := times(20, 100, 1250)
+	each := times(20, 100, 2500)
 	sent := make(chan struct{})
 	var all sync.WaitGroup
 	for s := range senders {
 		m := openMessages(t, dir) // as another process has it
 		all.Go(func() {
 			for i := range each {
-				_, err := m.Send(Message{From: "a", To: "b", Timestamp: clock, Type: "update", Content: swarm.Encode(fmt.Sprint(s, "-", i))})
-				if err != nil {
+				msg := Message{From: "a", To: "b", Timestamp: clock, Type: "update", Content: swarm.Encode(fmt.Sprint(s, "-", i))}
+				if s%2 == 0 {
+					if _, err := m.Send(msg); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				msg.From = fmt.Sprint("shell-", s)
+				file := filepath.Join(dir, MessageName{msg.From, msg.To, i + 1}.String())
+				if err := os.WriteFile(file+".part", msg.render(), 0o644); err != nil {
+					t.Error(err)
+				}
+				if err := os.Rename(file+".part", file); err != nil {
 					t.Error(err)
 				}
 			}
