@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -69,7 +70,7 @@ var ephemeral = &cacheControl{"ephemeral"}
 // encodeRequest encodes the whole conversation. The last block of the prompt and of the newest
 // round are marked for the cache, so that the next request only pays for what is new.
 func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
-	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.temperature, Stream: true}
+	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.sentTemperature(), Stream: true}
 	if q.MaxTokens == 0 {
 		q.MaxTokens = defaultMaxTokens
 	}
@@ -99,13 +100,20 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		}
 		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.message}, anthropicMessage{"user", results})
 	}
-	if c.prefill != "" {
-		q.Messages = append(q.Messages, anthropicMessage{"assistant", []block{{Type: "text", Text: c.prefill}}})
+	if begin := c.sentPrefill(); begin != "" {
+		q.Messages = append(q.Messages, anthropicMessage{"assistant", []block{{Type: "text", Text: begin}}})
 	}
 	return marshal(q)
 }
 
 func (anthropic) goesOn() bool { return true }
+
+func (anthropic) refused(c *conversation, words string) option {
+	if c.prefill != "" && strings.Contains(words, "prefill") {
+		return optPrefill
+	}
+	return ""
+}
 
 func (anthropic) newListener(a *answer) listener { return &anthropicListener{answer: a} }
 
@@ -158,14 +166,16 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 			StopReason string `json:"stop_reason"`
 		} `json:"delta"`
 		Usage provider.Reported[anthropicUsage] `json:"usage"`
-		Error problem                           `json:"error"`
+		Error json.RawMessage                   `json:"error"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
 	}
+	l.answer.heard = l.answer.heard || e.Type != ""
+	if e.Type == "error" || !isNull(e.Error) {
+		return failureIn(data)
+	}
 	switch e.Type {
-	case "error":
-		return failureOf(statusOf(&e.Error), &e.Error)
 	case "message_start":
 		l.setTokens(&e.Message.Usage)
 	case "content_block_start":
@@ -234,6 +244,9 @@ func (l *anthropicListener) handleWhole(data []byte) error {
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
+	}
+	if m.Content == nil && problemOf(data) != nil {
+		return failureIn(data)
 	}
 	l.setTokens(&m.Usage)
 	for i := range m.Content {

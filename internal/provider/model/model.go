@@ -44,6 +44,8 @@ type dialect interface {
 	encodeRequest(c *conversation) ([]byte, error)
 	newListener(a *answer) listener
 	goesOn() bool // its models go on from the beginning of an answer
+	// refused returns the part of a request that words of the server, in lower case, refuse, or "".
+	refused(c *conversation, words string) option
 }
 
 // A listener decodes one answer.
@@ -64,7 +66,7 @@ type model struct {
 	client    *http.Client
 	pace      provider.Pace
 	redactors sync.Map // by key, because `env` of an agent may name another one
-	unfilled  sync.Map // models that do not go on from the beginning of an answer
+	refusals  refusals
 }
 
 // Open makes the provider that spec describes. It makes no connection.
@@ -123,6 +125,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 		tools:       r.ToolSpecs,
 		maxTokens:   m.spec.MaxTokens,
 		temperature: m.spec.Temperature,
+		leftOut:     m.refusals.leftOut(r.Model),
 	}
 	m.askPlainly(&c, r.Plain)
 	if c.model == "" {
@@ -145,7 +148,7 @@ func (m *model) askPlainly(c *conversation, p *provider.Plain) {
 		return
 	}
 	c.system, c.tools = p.System, nil
-	if _, refused := m.unfilled.Load(c.model); m.dialect.goesOn() && !refused {
+	if m.dialect.goesOn() {
 		c.prefill = p.Prefill
 	}
 	c.maxTokens = cmp.Or(c.maxTokens, p.MaxTokens)

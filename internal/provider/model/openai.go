@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -22,11 +24,11 @@ func (openai) signRequest(h http.Header, key string) {
 }
 
 type openaiAsk struct {
-	Model       string          `json:"model"`
-	Messages    []openaiMessage `json:"messages"`
-	Tools       []openaiTool    `json:"tools,omitempty"`
-	Temperature *float64        `json:"temperature,omitempty"`
-	// OpenAI's newer models accept only the newer name, and other servers only the older one.
+	Model       string       `json:"model"`
+	Messages    []any        `json:"messages"`
+	Tools       []openaiTool `json:"tools,omitempty"`
+	Temperature *float64     `json:"temperature,omitempty"`
+	// OpenAI's newer models accept only the newer name, and most other servers only the older one.
 	MaxCompletion int64 `json:"max_completion_tokens,omitempty"`
 	MaxTokens     int64 `json:"max_tokens,omitempty"`
 	Stream        bool  `json:"stream"`
@@ -35,21 +37,25 @@ type openaiAsk struct {
 	} `json:"stream_options"`
 }
 
+// An openaiMessage is a message of ours.
 type openaiMessage struct {
-	Role       string       `json:"role"`
-	Content    *string      `json:"content"`
-	ToolCalls  []openaiCall `json:"tool_calls,omitempty"`
-	ToolCallID string       `json:"tool_call_id,omitempty"`
+	Role       string `json:"role"`
+	Content    string `json:"content"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
+// An openaiSaid is the assistant's message: its text or parts, its calls, and the other fields that
+// the server sent with it.
+type openaiSaid struct {
+	content any
+	calls   []openaiCall
+	others  fields
+}
+
+// An openaiCall is a call, with the other fields that the server sent with it and its function.
 type openaiCall struct {
-	Index    int    `json:"index,omitempty"` // in answers only
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	*call
+	others, function fields
 }
 
 type openaiTool struct {
@@ -65,15 +71,15 @@ type openaiTool struct {
 func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 	q := openaiAsk{
 		Model:       c.model,
-		Temperature: c.temperature,
+		Temperature: c.sentTemperature(),
 		Stream:      true,
 	}
 	if c.system != "" {
-		q.Messages = append(q.Messages, openaiMessage{Role: "system", Content: &c.system})
+		q.Messages = append(q.Messages, openaiMessage{Role: "system", Content: c.system})
 	}
-	q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: &c.prompt})
+	q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: c.prompt})
 	q.StreamOptions.IncludeUsage = true
-	if o.compatible {
+	if o.oldLimit(c) {
 		q.MaxTokens = c.maxTokens
 	} else {
 		q.MaxCompletion = c.maxTokens
@@ -84,46 +90,128 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		q.Tools = append(q.Tools, t)
 	}
 	for _, r := range c.rounds {
-		q.Messages = append(q.Messages, r.message.(openaiMessage))
+		q.Messages = append(q.Messages, r.message.(openaiSaid).encode(c))
 		for _, x := range r.results {
-			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: &x.text, ToolCallID: x.call})
+			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: x.text, ToolCallID: x.call})
 		}
 		if r.aside != "" {
-			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: &r.aside})
+			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: r.aside})
 		}
 	}
 	return marshal(q)
 }
 
+// oldLimit says whether the limit of tokens has its older name.
+func (o openai) oldLimit(c *conversation) bool { return o.compatible && !c.leftOut[optOldLimit] }
+
+// encode returns the message as it goes back to the server.
+func (s openaiSaid) encode(c *conversation) any {
+	m := map[string]any{"role": "assistant", "content": s.content}
+	var calls []any
+	for _, x := range s.calls {
+		f := map[string]any{"name": x.name, "arguments": string(validArguments(x.args))}
+		calls = append(calls, x.others.with(c, map[string]any{"id": x.id, "type": "function", "function": x.function.with(c, f)}))
+	}
+	if calls != nil {
+		m["tool_calls"] = calls
+	}
+	return s.others.with(c, m)
+}
+
 func (openai) goesOn() bool { return false }
 
+// refused finds the older name of the limit, and fields that a server sends and does not take back.
+func (o openai) refused(c *conversation, words string) option {
+	if o.oldLimit(c) && c.maxTokens > 0 && strings.Contains(words, "max_completion_tokens") {
+		return optOldLimit
+	}
+	if !refusesField(words) {
+		return ""
+	}
+	for _, r := range c.rounds {
+		said := r.message.(openaiSaid)
+		all := []fields{said.others}
+		for _, x := range said.calls {
+			all = append(all, x.others, x.function)
+		}
+		for _, f := range all {
+			if name := f.refused(words); name != "" {
+				return fieldOption(name)
+			}
+		}
+	}
+	return ""
+}
+
 func (openai) newListener(a *answer) listener {
-	return &openaiListener{answer: a, callAt: map[int]*call{}}
+	return &openaiListener{answer: a, callAt: map[int]*openaiPart{}}
 }
 
 // An openaiListener decodes a chat completion.
 type openaiListener struct {
-	answer *answer
-	callAt map[int]*call // the newest call of each index
+	answer  *answer
+	content []content // only if a piece of it is a list of parts
+	others  kept
+	calls   []*openaiPart
+	callAt  map[int]*openaiPart // the newest call of each index
 }
 
-// An openaiSaid is a piece of a message. Servers use different fields for reasoning.
-type openaiSaid struct {
-	Content   string       `json:"content"`
-	Refusal   string       `json:"refusal"`
-	Reasoning string       `json:"reasoning"`         // Ollama, OpenRouter
-	Thought   string       `json:"reasoning_content"` // vLLM, llama.cpp, DeepSeek
-	ToolCalls []openaiCall `json:"tool_calls"`
+// An openaiPart is a call whose pieces are still coming.
+type openaiPart struct {
+	call
+	others, function kept
+}
+
+// An openaiDelta is a message, or a piece of one.
+type openaiDelta struct {
+	content content
+	refusal string
+	calls   []openaiCallDelta
+	others  fields
+}
+
+func (d *openaiDelta) UnmarshalJSON(data []byte) (err error) {
+	d.others, err = decodeFields(data, map[string]any{"role": nil, "content": &d.content, "refusal": &d.refusal, "tool_calls": &d.calls})
+	return err
+}
+
+// An openaiCallDelta is a call, or a piece of one.
+type openaiCallDelta struct {
+	index            *int // some servers send none, and some send 0 for every call
+	id               string
+	name             string
+	args             string
+	others, function fields
+}
+
+func (d *openaiCallDelta) UnmarshalJSON(data []byte) (err error) {
+	var function, args json.RawMessage
+	d.others, err = decodeFields(data, map[string]any{"index": &d.index, "id": &d.id, "type": nil, "function": &function})
+	if err != nil || isNull(function) {
+		return err
+	}
+	d.function, err = decodeFields(function, map[string]any{"name": &d.name, "arguments": &args})
+	switch {
+	case isNull(args):
+	case args[0] == '"':
+		d.args = decodeText(args)
+	default: // an object, as older servers send it
+		d.args = string(args)
+	}
+	return err
 }
 
 type openaiChunk struct {
 	Choices []struct {
-		Delta        openaiSaid `json:"delta"`
-		Message      openaiSaid `json:"message"`
-		FinishReason string     `json:"finish_reason"`
+		Index        int         `json:"index"`
+		Delta        openaiDelta `json:"delta"`
+		Message      openaiDelta `json:"message"`
+		FinishReason string      `json:"finish_reason"`
 	} `json:"choices"`
-	Usage provider.Reported[openaiUsage] `json:"usage"`
-	Error *problem                       `json:"error"`
+	Usage  provider.Reported[openaiUsage] `json:"usage"`
+	Object string                         `json:"object"`
+	Error  json.RawMessage                `json:"error"`
+	Detail json.RawMessage                `json:"detail"`
 }
 
 type openaiUsage struct {
@@ -134,21 +222,40 @@ type openaiUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
+// handleEvent takes one event of the stream. Some servers end the stream without a reason.
 func (l *openaiListener) handleEvent(data []byte) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+		l.setDone()
 		return io.EOF
 	}
-	return l.handleWhole(data)
+	return l.handleChunk(data)
 }
 
-// handleWhole takes an answer, or an event of one. The two differ in one field.
+// handleWhole takes an answer that came in one piece. It differs from an event in one field.
 func (l *openaiListener) handleWhole(data []byte) error {
+	err := l.handleChunk(data)
+	if err == nil && l.answer.heard {
+		l.setDone()
+	}
+	return err
+}
+
+func (l *openaiListener) setDone() {
+	if l.answer.stop == stopNot {
+		l.answer.stop = stopDone
+	}
+}
+
+func (l *openaiListener) handleChunk(data []byte) error {
 	var c openaiChunk
 	if err := json.Unmarshal(data, &c); err != nil {
+		if problemOf(data) != nil {
+			return failureIn(data)
+		}
 		return err
 	}
-	if c.Error != nil {
-		return failureOf(statusOf(c.Error), c.Error)
+	if !isNull(c.Error) || c.Object == "error" || c.Choices == nil && !isNull(c.Detail) {
+		return failureIn(data)
 	}
 	if u := c.Usage.Value; c.Usage.Given {
 		f := provider.Figures{Unusable: c.Usage.Unusable}
@@ -156,91 +263,118 @@ func (l *openaiListener) handleWhole(data []byte) error {
 		cached := min(f.Count(u.Details.Cached), in)
 		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
 	}
-	if len(c.Choices) == 0 {
-		return nil
-	}
-	choice := &c.Choices[0]
-	for _, said := range []*openaiSaid{&choice.Delta, &choice.Message} {
-		if err := l.addDelta(said); err != nil {
-			return err
+	l.answer.heard = l.answer.heard || c.Choices != nil || c.Usage.Given
+	for i := range c.Choices {
+		choice := &c.Choices[i]
+		if choice.Index != 0 { // one answer is asked for
+			continue
 		}
-	}
-	switch choice.FinishReason {
-	case "":
-	case "length":
-		l.answer.stop = stopLength
-	case "content_filter":
-		l.answer.stop = stopRefusal
-	default:
-		if l.answer.stop == stopNot {
-			l.answer.stop = stopDone
+		for _, d := range []*openaiDelta{&choice.Delta, &choice.Message} {
+			if err := l.addDelta(d); err != nil {
+				return err
+			}
+		}
+		switch choice.FinishReason {
+		case "":
+		case "length":
+			l.answer.stop = stopLength
+		case "content_filter":
+			l.answer.stop = stopRefusal
+		default:
+			l.setDone()
 		}
 	}
 	return nil
 }
 
-// addDelta takes a piece of an answer. Pieces of a tool call are put together by their index and
-// id.
-func (l *openaiListener) addDelta(s *openaiSaid) error {
-	if s.Refusal != "" {
+// addDelta takes a piece of an answer. Servers use different fields for reasoning: reasoning is
+// Ollama's and OpenRouter's, reasoning_content that of vLLM, llama.cpp and DeepSeek.
+func (l *openaiListener) addDelta(d *openaiDelta) error {
+	if d.refusal != "" {
 		l.answer.stop = stopRefusal
+	}
+	thought := decodeText(d.others["reasoning"])
+	if thought == "" { // some servers send both
+		thought = decodeText(d.others["reasoning_content"])
 	}
 	for _, said := range []struct {
 		kind swarm.DeltaKind
 		text string
-	}{{swarm.DeltaThinking, s.Reasoning}, {swarm.DeltaThinking, s.Thought}, {swarm.DeltaText, s.Content}, {swarm.DeltaText, s.Refusal}} {
+	}{{swarm.DeltaThinking, thought}, {swarm.DeltaThinking, d.content.thought}, {swarm.DeltaText, d.content.text}, {swarm.DeltaText, d.refusal}} {
 		if err := l.answer.show(said.kind, said.text); err != nil {
 			return err
 		}
 	}
-	for i := range s.ToolCalls {
-		piece := &s.ToolCalls[i]
-		c := l.callAt[piece.Index]
-		if c == nil || piece.ID != "" && c.id != "" && piece.ID != c.id { // some servers number every call 0
-			c = &call{}
-			l.callAt[piece.Index] = c
-			l.answer.calls = append(l.answer.calls, c)
-		}
-		if piece.ID != "" {
-			c.id = piece.ID
-		}
-		if piece.Function.Name != "" {
-			c.name = piece.Function.Name
-		}
-		c.args += piece.Function.Arguments
+	if d.content.list != nil && l.content == nil && l.answer.text.Len() > len(d.content.text) {
+		before := l.answer.text.String()
+		l.content = []content{{text: before[:len(before)-len(d.content.text)]}}
+	}
+	if d.content.list != nil || l.content != nil && d.content.text != "" {
+		l.content = append(l.content, d.content)
+	}
+	l.others.add(d.others)
+	var here []*openaiPart // the calls that this piece belongs to
+	for i := range d.calls {
+		here = append(here, l.addCall(&d.calls[i], here))
 	}
 	return nil
 }
 
+// addCall takes a piece of a call, and returns the call. Pieces are put together by their index and
+// id. Where a server sends neither, or the same for all calls, a name begins a new call, unless the
+// arguments of the last one are not complete.
+func (l *openaiListener) addCall(d *openaiCallDelta, here []*openaiPart) *openaiPart {
+	index := -1
+	if d.index != nil {
+		index = *d.index
+	}
+	c := l.callAt[index]
+	if d.index == nil && d.id != "" {
+		for _, o := range l.calls {
+			if o.id == d.id {
+				c = o
+			}
+		}
+	}
+	begins := c == nil || d.id != "" && c.id != "" && d.id != c.id
+	if !begins && d.name != "" && d.id == "" {
+		_, err := object(c.args)
+		begins = slices.Contains(here, c) || c.args != "" && err == nil
+	}
+	if begins {
+		c = &openaiPart{}
+		l.calls = append(l.calls, c)
+	}
+	l.callAt[index] = c
+	if d.id != "" {
+		c.id = d.id
+	}
+	if d.name != "" {
+		c.name = d.name
+	}
+	c.args += d.args
+	c.others.add(d.others)
+	c.function.add(d.function)
+	return c
+}
+
 // message returns the assistant's message with its calls.
 func (l *openaiListener) message() (any, error) {
-	m := openaiMessage{Role: "assistant"}
-	if text := l.answer.text.String(); text != "" {
-		m.Content = &text
+	said := openaiSaid{others: l.others.join()}
+	switch text := l.answer.text.String(); {
+	case l.content != nil:
+		said.content = joinContent(l.content)
+	case text != "":
+		said.content = text
 	}
-	for i, c := range l.answer.calls {
+	for i, c := range l.calls {
 		if c.id == "" {
 			c.id = "call_" + strconv.Itoa(i+1)
 		}
-		x := openaiCall{ID: c.id, Type: "function"}
-		x.Function.Name, x.Function.Arguments = c.name, string(validArguments(c.args))
-		m.ToolCalls = append(m.ToolCalls, x)
+		l.answer.calls = append(l.answer.calls, &c.call)
+		said.calls = append(said.calls, openaiCall{call: &c.call, others: c.others.join(), function: c.function.join()})
 	}
-	return m, nil
-}
-
-// statusOf returns the status that an error would have had before the stream began.
-func statusOf(p *problem) int {
-	if n, err := strconv.Atoi(string(bytes.Trim(p.Code, `"`))); err == nil && n >= 400 && n < 600 {
-		return n
-	}
-	for word, status := range map[string]int{"overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
-		"authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400, "request_too_large": 413} {
-		if p.is(word) {
-			return status
-		}
-	}
-	return 500
+	return said, nil
 }
 
 // schemaOf returns the schema of a tool. A tool without one takes any object.

@@ -10,8 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"swarm"
@@ -81,7 +80,7 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	}
 	t.answered = true
 	l := t.dialect.newListener(a)
-	if err = readAnswer(l, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
+	if err = readAnswer(l, a, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
 		err = io.ErrUnexpectedEOF
 	}
 	t.addUsage(a, int64(len(body)))
@@ -94,8 +93,6 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	}
 	return a, said, nil
 }
-
-var errPrefill = errors.New("the model does not go on from the beginning of an answer")
 
 var errSilent = errors.New("the server said nothing for too long")
 
@@ -126,8 +123,9 @@ type readCloser struct {
 	io.Closer
 }
 
-// readAnswer reads an answer to its end. alive is called for each event.
-func readAnswer(l listener, w *http.Response, alive func()) error {
+// readAnswer reads an answer to its end. alive is called for each event. An answer that came whole
+// and makes no sense would come again, so it is not asked for again.
+func readAnswer(l listener, a *answer, w *http.Response, alive func()) error {
 	if kind, _, _ := mime.ParseMediaType(w.Header.Get("Content-Type")); kind == "application/json" {
 		data, err := io.ReadAll(io.LimitReader(w.Body, maxPlain+1))
 		switch {
@@ -136,22 +134,41 @@ func readAnswer(l listener, w *http.Response, alive func()) error {
 		case len(data) > maxPlain:
 			return swarm.Errorf(swarm.Protocol, "the answer is longer than %d MB", maxPlain>>20)
 		}
-		return l.handleWhole(data)
+		if err = l.handleWhole(data); isJSONError(err) || err == nil && a.stop == stopNot {
+			return unreadable(data)
+		}
+		return err
 	}
 	e := events{r: bufio.NewReader(w.Body)}
+	var first []byte
 	for {
 		data, err := e.next()
 		if err == nil {
 			alive()
-			err = l.handleEvent(data)
+			if first == nil {
+				first = bytes.Clone(data[:min(len(data), maxQuoted)])
+			}
+			if err = l.handleEvent(data); errors.As(err, new(*json.UnmarshalTypeError)) {
+				return unreadable(data)
+			}
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF) && a.stop == stopNot && !a.heard && len(first)+len(e.stray) > 0:
+			return unreadable(slices.Concat(first, e.stray))
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}
+}
+
+// maxQuoted is the most of an answer that an error about it quotes.
+const maxQuoted = 400
+
+// unreadable makes the error of an answer that is not one of a model.
+func unreadable(data []byte) error {
+	return swarm.Errorf(swarm.Protocol, "the server's answer cannot be understood%s", excerpt.Said(string(data[:min(len(data), maxQuoted)])))
 }
 
 // unreachedError makes the error of a request that got no answer.
@@ -184,29 +201,15 @@ func isJSONError(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// A problem is an error in the form that both protocols share.
-type problem struct {
-	Type    string          `json:"type"`
-	Code    json.RawMessage `json:"code"` // a text, a number or null
-	Message string          `json:"message"`
-}
-
-// is says whether the error has this type or code. Servers use one or the other.
-func (p *problem) is(word string) bool {
-	return p.Type == word || string(p.Code) == strconv.Quote(word)
-}
-
 // refusedError makes the error of an answer with an error status.
 func (t *turn) refusedError(w *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(w.Body, maxProblem))
-	var told struct{ Error problem }
-	if json.Unmarshal(data, &told) != nil {
-		told.Error.Message = string(data)
+	p := readProblem(data)
+	if o := t.refusedOption(w.StatusCode, p); o != "" {
+		t.leaveOut(o)
+		return errOption
 	}
-	if w.StatusCode == http.StatusBadRequest && t.conversation.prefill != "" && strings.Contains(strings.ToLower(told.Error.Message), "prefill") {
-		return errPrefill
-	}
-	f := failureOf(w.StatusCode, &told.Error)
+	f := failureOf(w.StatusCode, p)
 	f.After = provider.RetryAfter(w.Header)
 	switch f.Err.Kind {
 	case swarm.NotSignedIn:
@@ -227,23 +230,4 @@ func (t *turn) refusedError(w *http.Response) error {
 			"correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
 	}
 	return f
-}
-
-// failureOf makes a failure of a status and of the server's word for it.
-func failureOf(status int, p *problem) *provider.Failure {
-	said := excerpt.Said(p.Message)
-	switch {
-	case p.is("insufficient_quota"):
-		return &provider.Failure{
-			Err: swarm.Errorf(swarm.RateLimited, "the account has no credit left (%d)%s", status, said).
-				WithHint("check its billing"),
-		}
-	case !provider.Busy(status) && (p.is("overloaded_error") || p.is("rate_limit_error")):
-		status = http.StatusTooManyRequests
-	case status == http.StatusRequestEntityTooLarge, p.is("context_length_exceeded"):
-		return &provider.Failure{
-			Err: swarm.Errorf(swarm.BadPrompt, "the prompt is too long for the model (%d)%s", status, said),
-		}
-	}
-	return provider.Refused(status, p.Message, "the server has no such model, or is none")
 }

@@ -18,6 +18,8 @@ type events struct {
 	r    *bufio.Reader
 	line []byte
 	data []byte
+	// stray is the beginning of what is no event: a page, or a text for people
+	stray []byte
 }
 
 // next returns the data of the next event, which is valid until the next call. The end of the
@@ -40,8 +42,11 @@ func (e *events) next() ([]byte, error) {
 			continue
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data:"))
-		if !ok {
-			continue // a comment, a name, an id
+		if !ok { // a comment, a name, an id
+			if !bytes.Contains(line[:min(len(line), len("event: "))], []byte(":")) && len(e.stray) < maxQuoted {
+				e.stray = append(append(e.stray, line[:min(len(line), maxQuoted)]...), ' ')
+			}
+			continue
 		}
 		if begun {
 			e.data = append(e.data, '\n')

@@ -30,6 +30,7 @@ type conversation struct {
 	tools       []swarm.ToolSpec
 	maxTokens   int64
 	temperature *float64
+	leftOut     map[option]bool // refused by the model
 	rounds      []round
 }
 
@@ -54,6 +55,7 @@ type answer struct {
 	tokens providerkind.Tokens
 	// unusable: a figure of the tokens was not one
 	unusable bool
+	heard    bool // something of it was understood
 	shown    bool // some of its text was shown
 	show     func(kind swarm.DeltaKind, text string) error
 }
@@ -94,9 +96,7 @@ func (t *turn) run(ctx context.Context) error {
 			return err
 		}
 		a, said, err := t.askModel(ctx)
-		if errors.Is(err, errPrefill) { // newer models only answer a user's message
-			t.unfilled.Store(t.conversation.model, true)
-			t.conversation.prefill = ""
+		if errors.Is(err, errOption) {
 			continue
 		}
 		if err != nil {
@@ -227,8 +227,9 @@ func (t *turn) addUsage(a *answer, asked int64) {
 
 // begin puts the given beginning before an answer, unless the model has repeated it.
 func (c *conversation) begin(answer string) string {
-	if strings.HasPrefix(strings.TrimSpace(answer), c.prefill) {
+	begin := c.sentPrefill()
+	if strings.HasPrefix(strings.TrimSpace(answer), begin) {
 		return answer
 	}
-	return c.prefill + answer
+	return begin + answer
 }
