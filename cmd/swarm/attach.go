@@ -109,9 +109,9 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 		return nil, err
 	}
 	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
-		return term.NewLines(v, a.linesOf(v.Kind), color), nil
+		return withChildren(term.NewLines(v, a.linesOf(v.Kind), color), h, v), nil
 	}
 	k := keysOf(context.Background(), h, v.ID)
-	return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,
-		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), nil
+	return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,
+		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), h, v), nil
 }

@@ -268,10 +268,10 @@ func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Scree
 		return nil, err
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
-		return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
-			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
+		return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
+			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), k.control.Home, v), nil
 	}
-	return a.warned(term.NewLines(v, s.watched(lines), colored)), nil
+	return a.warned(withChildren(term.NewLines(v, s.watched(lines), colored), k.control.Home, v)), nil
 }
 
 // warned makes a screen also report on standard error that the run waits for a person. On a

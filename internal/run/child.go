@@ -28,6 +28,9 @@ func (d *driver) swarmOf(p *swarm.Plan, t *swarm.Task, a *swarm.Agent) provider.
 	return &childSwarm{d, p, t, a}
 }
 
+// ChildTool is the name under which the stream of a turn tells of the swarm that the turn has begun.
+const ChildTool = "swarm"
+
 // ChildID returns the id of the run that a turn begins. It sorts before the run of the turn, so @last
 // means that.
 func ChildID(parent swarm.RunID, turn swarm.TurnID) swarm.RunID {
@@ -47,7 +50,7 @@ func (s *childSwarm) Turn(ctx context.Context, req provider.Request, live func(s
 		return provider.Reply{Free: true}, err
 	}
 	defer child.Close()
-	use := &swarm.ToolUse{ID: string(child.ID), Name: "swarm", Input: swarm.Encode(map[string]string{"run": string(child.ID)})}
+	use := &swarm.ToolUse{ID: string(child.ID), Name: ChildTool, Input: swarm.Encode(map[string]string{"run": string(child.ID)})}
 	live(swarm.Delta{Kind: swarm.DeltaTool, Tool: use})
 	if _, ended, err := child.log.Find(string(swarm.RunEnded)); err != nil || !ended {
 		if err == nil {

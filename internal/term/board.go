@@ -14,17 +14,40 @@ import (
 // A Board draws a run as a table that is redrawn in place, below what is in the terminal already.
 // The last table stays there when the run is over.
 type Board struct {
+	*boardRun
 	o      BoardOptions
 	window *Window
 
-	mu       sync.Mutex // guards the fields below
-	run      *view.Run
-	saying   map[string]*lastLine
+	mu       sync.Mutex      // guards the fields below, and all runs on the board
 	answered map[string]bool // approvals whose answer is on its way, by id
 	stops    int
 	closed   bool
 	trouble  string
 }
+
+// A boardRun is a run on a board: the one that it shows, or a swarm that does one of its tasks.
+type boardRun struct {
+	board    *Board
+	run      *view.Run
+	saying   map[string]*lastLine
+	children map[string]*boardRun // by task
+}
+
+func newBoardRun(b *Board, run *view.Run) *boardRun {
+	return &boardRun{board: b, run: run, saying: map[string]*lastLine{}, children: map[string]*boardRun{}}
+}
+
+// Child shows the agents of a swarm below the task that it does.
+func (r *boardRun) Child(task string, run *view.Run) Screen {
+	r.board.mu.Lock()
+	defer r.board.mu.Unlock()
+	child := newBoardRun(r.board, run)
+	r.children[task] = child
+	return child
+}
+
+// Close does nothing: the rows of a swarm go with its task's turn.
+func (r *boardRun) Close() error { return nil }
 
 // BoardOptions configure a board.
 type BoardOptions struct {
@@ -47,7 +70,8 @@ const tailBytes = 512
 
 // NewBoard shows a run from where its fold stands. The board owns the fold from then on.
 func NewBoard(run *view.Run, o BoardOptions) *Board {
-	b := &Board{o: o, run: run, saying: map[string]*lastLine{}, answered: map[string]bool{}}
+	b := &Board{o: o, answered: map[string]bool{}}
+	b.boardRun = newBoardRun(b, run)
 	b.window = NewWindow(&boardDrawer{board: b}, o.Terminal, true)
 	b.window.begin()                   // before Close can be called
 	go func() { _ = b.window.run() }() // Close returns the error
@@ -55,27 +79,30 @@ func NewBoard(run *view.Run, o BoardOptions) *Board {
 }
 
 // Event shows the next event of the run's log.
-func (b *Board) Event(e *swarm.Event) {
+func (r *boardRun) Event(e *swarm.Event) {
+	b := r.board
 	defer b.window.Restore()
 	b.mu.Lock()
-	if err := b.run.Apply(e); err != nil {
+	if err := r.run.Apply(e); err != nil {
 		b.trouble = err.Error()
 	}
 	if e.Kind == swarm.TurnEnded {
-		delete(b.saying, e.Task)
+		delete(r.saying, e.Task)
+		delete(r.children, e.Task)
 	}
 	b.mu.Unlock()
 	b.window.Change(false)
 }
 
 // Delta shows what a task's turn does while it runs.
-func (b *Board) Delta(task string, d swarm.Delta) {
+func (r *boardRun) Delta(task string, d swarm.Delta) {
+	b := r.board
 	defer b.window.Restore()
 	b.mu.Lock()
-	s := b.saying[task]
+	s := r.saying[task]
 	if s == nil {
 		s = &lastLine{}
-		b.saying[task] = s
+		r.saying[task] = s
 	}
 	switch d.Kind {
 	case swarm.DeltaText, swarm.DeltaThinking, swarm.DeltaStderr:
@@ -122,22 +149,24 @@ func (s *lastLine) add(text string) {
 func (b *Board) frame(width, height int) Frame {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := Frame{
-		Picture:  b.run.Picture(),
-		Saying:   make(map[string]Saying, len(b.saying)),
-		Now:      b.o.Now(),
-		Width:    width,
-		Height:   height,
-		Color:    b.o.Color,
-		Stops:    b.stops,
-		Over:     b.closed,
-		Trouble:  b.trouble,
-		Attached: b.o.Attached,
-		Answers:  b.o.Answer != nil,
-		Answered: maps.Clone(b.answered),
-	}
-	for name, s := range b.saying {
+	f := b.boardRun.frame()
+	f.Width, f.Height = width, height
+	f.Stops, f.Over, f.Trouble = b.stops, b.closed, b.trouble
+	f.Attached, f.Answers, f.Answered = b.o.Attached, b.o.Answer != nil, maps.Clone(b.answered)
+	return f
+}
+
+// frame makes a frame of the run, and of the swarms that do its tasks.
+func (r *boardRun) frame() Frame {
+	f := Frame{Picture: r.run.Picture(), Saying: make(map[string]Saying, len(r.saying)), Now: r.board.o.Now(), Color: r.board.o.Color}
+	for name, s := range r.saying {
 		f.Saying[name] = Saying{Line: string(s.tail), At: s.at, Usage: s.usage}
+	}
+	for task, child := range r.children {
+		if f.Children == nil {
+			f.Children = map[string]Frame{}
+		}
+		f.Children[task] = child.frame()
 	}
 	return f
 }

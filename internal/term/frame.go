@@ -17,6 +17,7 @@ import (
 type Frame struct {
 	view.Picture
 	Saying        map[string]Saying // the last lines of tasks, by name
+	Children      map[string]Frame  // the swarms that do tasks now, by task
 	Now           time.Time
 	Width, Height int // of the terminal
 	Color         bool
@@ -41,6 +42,35 @@ const streamingFor = 2 * time.Second
 // Draw draws the frame: a head, the rows that have room, and a foot, with newlines between lines.
 func (f Frame) Draw() string {
 	f.Width, f.Height = max(f.Width, 20), max(f.Height, 1)
+	f.setStatus()
+	rows := f.allRows()
+	lines := []string{f.head()}
+	if plan := PlanLine(f.Swarm, f.Tasks); plan != "" && f.Height > 6 {
+		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate(plan, f.Width, "…")))
+	}
+	var foot []string
+	if f.Height > len(rows)+6 {
+		room := f.Height - len(rows) - 6
+		foot = append(foot, f.taskLines(min(3, room))...)
+		foot = append(foot, f.findingLines(min(3, room-len(foot)))...)
+	}
+	if vote := f.DescribeVote(); vote != "" && f.Height > len(rows)+6 {
+		foot = append(foot, ansi.Truncate("vote: "+OneLine(vote), f.Width, "…"))
+	}
+	if f.Height > 4 {
+		foot = append(foot, f.noteLines(min(3, f.Height-4))...)
+	}
+	foot = append(foot, f.askLines()...)
+	if !f.Over && f.Height > 3 {
+		foot = append(foot, f.foot())
+	}
+	room := max(0, f.Height-1-len(lines)-len(foot)) // one line is the cursor's
+	lines = append(lines, f.rows(rows, room)...)
+	return strings.Join(append(lines, foot...), "\n")
+}
+
+// setStatus gives tasks the status that the board shows, and adds what their running turns have used.
+func (f *Frame) setStatus() {
 	f.Tasks = append([]view.Task(nil), f.Tasks...)
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
@@ -59,29 +89,35 @@ func (f Frame) Draw() string {
 			t.Status = swarm.Idle
 		}
 	}
-	lines := []string{f.head()}
-	if plan := PlanLine(f.Swarm, f.Tasks); plan != "" && f.Height > 6 {
-		lines = append(lines, Paint(f.Color).With(Dim, ansi.Truncate(plan, f.Width, "…")))
+}
+
+// A boardRow is a task of a run, or an agent of the swarm that does one.
+type boardRow struct {
+	view.Task
+	of    *Frame
+	label string
+}
+
+// allRows returns the tasks, each with the agents of its swarm below it. The supervisor is left out
+// unless it waits: the row of the task says what it does.
+func (f *Frame) allRows() (rows []boardRow) {
+	for _, t := range f.Tasks {
+		rows = append(rows, boardRow{t, f, t.Name})
+		child, ok := f.Children[t.Name]
+		if !ok {
+			continue
+		}
+		child.setStatus()
+		f.Findings = append(f.Findings[:len(f.Findings):len(f.Findings)], child.Findings...)
+		for _, row := range child.allRows() {
+			if row.Agent == swarm.Supervisor && (row.InTurn() || len(child.Tasks) > 1) {
+				continue
+			}
+			row.label = t.Name + "/" + row.label
+			rows = append(rows, row)
+		}
 	}
-	var foot []string
-	if f.Height > len(f.Tasks)+6 {
-		room := f.Height - len(f.Tasks) - 6
-		foot = append(foot, f.taskLines(min(3, room))...)
-		foot = append(foot, f.findingLines(min(3, room-len(foot)))...)
-	}
-	if vote := f.DescribeVote(); vote != "" && f.Height > len(f.Tasks)+6 {
-		foot = append(foot, ansi.Truncate("vote: "+OneLine(vote), f.Width, "…"))
-	}
-	if f.Height > 4 {
-		foot = append(foot, f.noteLines(min(3, f.Height-4))...)
-	}
-	foot = append(foot, f.askLines()...)
-	if !f.Over && f.Height > 3 {
-		foot = append(foot, f.foot())
-	}
-	room := max(0, f.Height-1-len(lines)-len(foot)) // one line is the cursor's
-	lines = append(lines, f.rows(room)...)
-	return strings.Join(append(lines, foot...), "\n")
+	return rows
 }
 
 // head draws the first line: the run, its status, its time and its cost.
@@ -184,14 +220,13 @@ func (f Frame) foot() string {
 
 // rows draws the tasks. They are in the plan's order if all have room. Otherwise the most important
 // ones are shown, and the number of others.
-func (f Frame) rows(room int) []string {
-	tasks := f.Tasks
+func (f Frame) rows(tasks []boardRow, room int) []string {
 	if room <= 0 || len(tasks) == 0 {
 		return nil
 	}
 	more := ""
 	if len(tasks) > room {
-		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i]) < rank(&tasks[k]) })
+		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i].Task) < rank(&tasks[k].Task) })
 		var words []string
 		for _, t := range tasks[room-1:] {
 			words = append(words, string(t.Status))
@@ -202,7 +237,7 @@ func (f Frame) rows(room int) []string {
 	l := f.layout(tasks)
 	var lines []string
 	for i := range tasks {
-		lines = append(lines, f.row(l, &tasks[i]))
+		lines = append(lines, tasks[i].draw(l))
 	}
 	if more != "" {
 		lines = append(lines, more)
@@ -239,11 +274,11 @@ type layout struct{ name, status, iteration, elapsed, tokens, detail int }
 
 // layout gives the name the width that it needs, up to a quarter, and drops columns that have no
 // room.
-func (f Frame) layout(tasks []view.Task) layout {
+func (f Frame) layout(tasks []boardRow) layout {
 	var l layout
 	for i := range tasks {
-		t := &tasks[i]
-		l.name = max(l.name, ansi.StringWidth(OneLine(t.Name)))
+		t := &tasks[i].Task
+		l.name = max(l.name, ansi.StringWidth(OneLine(tasks[i].label)))
 		l.iteration = max(l.iteration, len(iteration(*t)))
 		l.elapsed = max(l.elapsed, len(f.elapsed(t.Started, t.Ended)))
 		l.tokens = max(l.tokens, len(Tokens(t.Usage)))
@@ -264,12 +299,13 @@ func (f Frame) layout(tasks []view.Task) layout {
 	return l
 }
 
-// row draws one task.
-func (f Frame) row(l layout, t *view.Task) string {
+// draw draws one row.
+func (r *boardRow) draw(l layout) string {
+	f, t := r.of, &r.Task
 	p := Paint(f.Color)
 	var b strings.Builder
 	b.WriteString(p.Status(t.Status, Sign(t.Status)) + " ")
-	b.WriteString(PadRight(Fit(t.Name, l.name), l.name))
+	b.WriteString(PadRight(Fit(r.label, l.name), l.name))
 	cell := func(width int, text string, style Style) {
 		if width > 0 {
 			b.WriteString("  " + blanks(text, width) + p.With(style, text))
@@ -301,6 +337,9 @@ func (f Frame) detail(t *view.Task, width int) string {
 		return f.approvalDetail(t, width)
 	case swarm.Running, swarm.Streaming:
 		said := f.doing(t, OneLine(f.Saying[t.Name].Line))
+		if child, ok := f.Children[t.Name]; ok {
+			said = child.work()
+		}
 		if t.Attempt > 1 {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}

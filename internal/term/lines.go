@@ -16,13 +16,21 @@ import (
 // task's name in front. A line is written whole, however many agents speak. Nothing is left out, so
 // a reader that stops reading stops the agents: that is the backpressure of a pipe.
 type Lines struct {
+	*linesOutput
+	under string // the task that the run does as a swarm; "" = it is the run that is shown
+
+	// The mutex of the output guards the fields below.
+	run   *view.Run
+	tasks map[string]*taskLines
+	voted bool // the vote of a council was printed
+}
+
+// A linesOutput is where the lines of a run go, and of the swarms that do its tasks.
+type linesOutput struct {
 	w io.Writer
 
 	mu    sync.Mutex // guards the fields below
-	run   *view.Run
-	tasks map[string]*taskLines
 	print *Printer
-	voted bool  // the vote of a council was printed
 	err   error // the first error of writing
 }
 
@@ -44,9 +52,32 @@ const (
 
 // NewLines prints to w from where the run's fold stands. The lines own the fold from then on.
 func NewLines(run *view.Run, w io.Writer, color bool) *Lines {
-	l := &Lines{w: w, run: run, tasks: map[string]*taskLines{}, print: newRunPrinter(color)}
+	return linesOf(&linesOutput{w: w, print: newRunPrinter(color)}, "", run)
+}
+
+func linesOf(out *linesOutput, under string, run *view.Run) *Lines {
+	l := &Lines{linesOutput: out, under: under, run: run, tasks: map[string]*taskLines{}}
 	l.addTasks()
 	return l
+}
+
+// Child prints the run of a swarm as `swarm solve` does, with the name of its task in front of the
+// agents' names.
+func (l *Lines) Child(task string, run *view.Run) Screen {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return linesOf(l.linesOutput, l.name(task), run)
+}
+
+// name is how lines name a task, an agent, or the run.
+func (l *Lines) name(task string) string {
+	switch {
+	case l.under == "":
+		return task
+	case task == runLabel:
+		return l.under
+	}
+	return l.under + "/" + task
 }
 
 // newRunPrinter makes a printer whose column of names has room for the run's label.
@@ -64,7 +95,7 @@ func (l *Lines) addTasks() {
 			continue
 		}
 		l.tasks[t.Name] = &taskLines{}
-		l.print.Meet(t.Name)
+		l.print.Meet(l.name(t.Name))
 	}
 }
 
@@ -111,7 +142,7 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 			text = l.print.Paint.Status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt))
 		}
 	case swarm.TurnEnded:
-		l.print.EndTurn(t.Name)
+		l.print.EndTurn(l.name(t.Name))
 	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 		text = l.print.Paint.Status(t.Status, text+v.cost(t))
 		clear(v.waited)
@@ -162,12 +193,18 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	switch e.Kind {
 	case swarm.RunStarted, swarm.IterationStarted: // the lines of the plan and of its tasks cover them
 		return
+	case swarm.RunEnded:
+		if l.under != "" { // the task says it
+			return
+		}
 	case swarm.PlanAdded:
 		first := len(l.tasks) == 0
 		l.addTasks()
 		switch {
 		case r.Swarm != nil:
-			if first {
+			if first && l.under != "" {
+				l.label(runLabel, "a swarm does it: swarm show "+OneLine(string(r.ID)))
+			} else if first {
 				l.label(runLabel, fmt.Sprintf("run %s: %s", OneLine(string(r.ID)), OneLine(r.Name)))
 			}
 			l.printPlan()
@@ -225,15 +262,15 @@ func (l *Lines) Delta(task string, d swarm.Delta) {
 	if l.hides(task, d) {
 		return
 	}
-	l.print.Delta(task, d)
+	l.print.Delta(l.name(task), d)
 	l.flush()
 }
 
 // label prints a line about a task or the run.
-func (l *Lines) label(name, text string) { l.print.Label(name, barNone, text) }
+func (l *Lines) label(name, text string) { l.print.Label(l.name(name), barNone, text) }
 
 // flush writes all printed lines in one call, so that lines of several writers do not mix.
-func (l *Lines) flush() {
+func (l *linesOutput) flush() {
 	if lines := l.print.Take(); len(lines) > 0 && l.err == nil {
 		_, l.err = l.w.Write(lines)
 	}
@@ -243,6 +280,9 @@ func (l *Lines) flush() {
 func (l *Lines) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.under != "" { // its output is not its own
+		return nil
+	}
 	l.print.EndAll()
 	l.flush()
 	return l.err

@@ -119,6 +119,16 @@ func (f Frame) doing(t *view.Task, said string) string {
 	return ""
 }
 
+// work describes what a swarm does that does a task: what its supervisor does, or its plan.
+func (f Frame) work() string {
+	for i := range f.Tasks {
+		if t := &f.Tasks[i]; t.Agent == swarm.Supervisor && t.InTurn() {
+			return f.doing(t, "")
+		}
+	}
+	return PlanLine(f.Swarm, f.Tasks)
+}
+
 // findingLines draws the newest findings of a swarm, in at most so many lines.
 func (f Frame) findingLines(most int) (lines []string) {
 	all := f.Findings
@@ -183,7 +193,7 @@ func (l *Lines) swarmEvent(v *taskLines, e *swarm.Event) bool {
 	t, _ := l.run.Task(e.Task)
 	switch e.Kind {
 	case swarm.TurnEnded:
-		l.print.EndTurn(t.Name)
+		l.print.EndTurn(l.name(t.Name))
 		v.hidden = unknown
 		if end, _ := swarm.Body[swarm.CallEnd](e); end.Action != nil {
 			v.told = e.Turn

@@ -2,11 +2,14 @@ package term
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"swarm"
+	"swarm/internal/plan"
 	"swarm/internal/termtest"
+	"swarm/internal/view"
 )
 
 // beginSwarm starts a swarm whose third agent waits for the others.
@@ -89,5 +92,30 @@ func TestFramesOfASwarm(t *testing.T) {
 		got := f.Draw()
 		termtest.Golden(t, fmt.Sprintf("board/swarm-%dx%d.txt", size[0], size[1]), got+"\n")
 		termtest.Fits(t, got, size[0], max(1, size[1]-1))
+	}
+}
+
+// A swarm that does a task has its agents below the task, whose row says what the swarm does.
+func TestTheAgentsOfATasksSwarmAreOnTheBoard(t *testing.T) {
+	child := Frame{Picture: view.Picture{Tasks: []view.Task{
+		{Name: swarm.Supervisor, Agent: swarm.Supervisor, Status: swarm.Waiting, Waits: []view.Wait{{For: plan.ForMail}}},
+		{Name: "takao", Agent: "takao", Status: swarm.Running, Iteration: 2, Iterations: 25, Doing: "calls file_list: docs", Subtask: &swarm.Subtask{ID: "t1", Agent: "takao"}},
+	}, Head: view.Head{Swarm: &view.SwarmLimits{Iterations: 25, Workers: 3}}, Findings: []view.Finding{{Agent: "takao", Text: "it is A"}}}}
+	f := Frame{Picture: view.Picture{Head: view.Head{ID: "r", Status: swarm.Running}, Tasks: []view.Task{
+		{Name: "study", Agent: "study", Status: swarm.Running},
+		{Name: "report", Agent: "report", Status: swarm.Pending},
+	}}, Children: map[string]Frame{"study": child}, Width: 90, Height: 20}
+	got := f.Draw()
+	for _, want := range []string{
+		"● study        running          plan: 1 subtask, at most 25 iterations\n",
+		"● study/takao  running    2/25  calls file_list: docs\n",
+		"· report       pending\n+ takao found: it is A\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the board has no %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "supervisor") {
+		t.Error("the supervisor has a row:\n" + got)
 	}
 }

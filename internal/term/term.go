@@ -12,6 +12,7 @@ package term
 
 import (
 	"swarm"
+	"swarm/internal/view"
 )
 
 // A Screen shows a run while it runs. Many goroutines may call its methods.
@@ -22,4 +23,12 @@ type Screen interface {
 	Delta(task string, d swarm.Delta)
 	// Close shows the rest and gives the terminal back.
 	Close() error
+}
+
+// A ParentScreen also shows the runs of swarms that do tasks of its run.
+type ParentScreen interface {
+	Screen
+	// Child returns the part of the screen that shows the swarm which does a task. It begins where the
+	// fold stands, and owns the fold from then on.
+	Child(task string, run *view.Run) Screen
 }
