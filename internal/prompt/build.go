@@ -101,7 +101,7 @@ func Build(t Turn) (Prompt, error) {
 		for i, text := range t.Sent {
 			sent[i] = data(text)
 		}
-		a.add(FromSent, []Part{{Kind: FromSent, Text: items(sent)}})
+		a.add(FromSent, []Part{{Kind: FromSent, Text: listItems(sent)}})
 	}
 	page := pages.Get().(*[]byte)
 	defer func() {
@@ -146,8 +146,8 @@ func findings(all []Finding) []Part {
 	}
 	parts := []Part{{Kind: KindText, Text: findingsHeading + "\n", Known: all[len(all)-1].Known}}
 	for _, f := range all {
-		text := lineEnds.Replace(data(f.Text)) + " (topic: " + f.Topic + ")"
-		parts = append(parts, Part{Kind: KindText, Text: items([]string{f.Agent + ": " + text}), File: f.Topic, Task: string(f.Turn), Known: f.Known})
+		text := unifyLineEnds(data(f.Text)) + " (topic: " + f.Topic + ")"
+		parts = append(parts, Part{Kind: KindText, Text: listItem(f.Agent + ": " + text), File: f.Topic, Task: string(f.Turn), Known: f.Known})
 	}
 	return parts
 }
@@ -155,18 +155,32 @@ func findings(all []Finding) []Part {
 // findingsHeading stands before the findings.
 const findingsHeading = "## Shared Findings"
 
-// lineEnds replaces everything else that a common reader takes for the end of a line by a newline,
-// see endsLine.
+// unifyLineEnds replaces everything else that a common reader takes for the end of a line by a newline.
+// Most texts have nothing else, and are returned as they are.
+func unifyLineEnds(text string) string {
+	for _, r := range text {
+		if r != '\n' && endsLine(r) {
+			return lineEnds.Replace(text)
+		}
+	}
+	return text
+}
+
+// lineEnds has the line ends of endsLine.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
 	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// items writes a list. Continuation lines are indented, so that no item looks like two.
-func items(texts []string) string {
+// listItems writes a list. Continuation lines are indented, so that no item looks like two.
+func listItems(texts []string) string {
 	var b strings.Builder
 	for _, t := range texts {
-		b.WriteString("- " + strings.ReplaceAll(strings.TrimRight(t, newlines), "\n", "\n  ") + "\n")
+		b.WriteString(listItem(t))
 	}
 	return b.String()
+}
+
+func listItem(text string) string {
+	return "- " + strings.ReplaceAll(strings.TrimRight(text, newlines), "\n", "\n  ") + "\n"
 }
 
 func plain(text string) []Part { return []Part{{Kind: KindText, Text: clean(text)}} }

@@ -241,7 +241,7 @@ func mayFollow(c, next byte) bool {
 		return next == 'v'
 	}
 	for _, b := range beginnings[c] {
-		if begins([]byte{c, next}, b.words[:2]) {
+		if begins([]byte{c, next}, b.words[:2], false) {
 			return true
 		}
 	}
@@ -296,6 +296,10 @@ const (
 // inLines adds the places in text[start:end]. It has no newline, but may have other line ends.
 func inLines(ours *lineTable, places []int, text string, start, end int) []int {
 	for i := start; i < end; {
+		if c := text[i]; c >= ' ' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		i += size
 		if endsLine(r) {

@@ -32,6 +32,20 @@ type Teammate struct {
 	Name  string
 	Task  string
 	State string // "" = it works; otherwise how it ended, or what it waits for
+	line  string // see Prepare
+}
+
+// Prepare makes the line that the others' prompts have for the agent. A caller that makes many prompts
+// keeps it.
+func (t *Teammate) Prepare() { t.line = t.item(t.Name) }
+
+// item writes the line of the agent under a name.
+func (t *Teammate) item(name string) string {
+	task := strconv.Quote(t.Task)
+	if t.State != "" {
+		task += " (" + t.State + ")"
+	}
+	return item(name + ": " + task)
 }
 
 // A Step is an earlier iteration: what the agent did, and what came of it.
@@ -190,10 +204,11 @@ func BuildIteration(it *Iteration) Prompt {
 	text := it.system()
 	for first := 0; ; first++ {
 		b := pageBuilder{}
+		b.text.Grow(len(text) + 2048)
 		b.add(FromSystem, "", "", text)
 		b.add(FromSeparator, "", "", "\n")
 		it.write(&b, first)
-		if len(it.History)-first <= leastSteps || runes(b.text.String()) <= maxChars {
+		if len(it.History)-first <= leastSteps || b.text.Len() <= maxChars || runes(b.text.String()) <= maxChars {
 			return Prompt{b.text.String(), b.spans}
 		}
 	}
@@ -249,26 +264,28 @@ func (s *Step) line(most int) string {
 // team lists the agents and their subtasks.
 func (it *Iteration) team() string {
 	var b strings.Builder
+	b.Grow(64 * (len(it.Team) + 2))
 	b.WriteString("## Your Team (shared session workspace)\n")
-	for _, t := range it.Team {
-		name, task := t.Name, strconv.Quote(t.Task)
-		if t.Name == it.Agent {
-			name = "**" + t.Name + " (you)**"
+	for i := range it.Team {
+		switch t := &it.Team[i]; {
+		case t.Name == it.Agent:
+			b.WriteString(t.item("**" + t.Name + " (you)**"))
+		case t.line != "":
+			b.WriteString(t.line)
+		default:
+			b.WriteString(t.item(t.Name))
 		}
-		if t.State != "" {
-			task += " (" + t.State + ")"
-		}
-		b.WriteString(item(name + ": " + task))
 	}
 	if it.More > 0 {
 		fmt.Fprintf(&b, "- and %d more agents\n", it.More)
 	}
-	return b.String() + "\n"
+	b.WriteByte('\n')
+	return b.String()
 }
 
 // item writes one item of a list. Its text is data: whatever a reader takes for the end of a line
 // is indented, so no text looks like two items.
-func item(text string) string { return items([]string{lineEnds.Replace(sectionData(text))}) }
+func item(text string) string { return listItem(unifyLineEnds(sectionData(text))) }
 
 // sectionData makes text safe to be put into the prompts of a swarm as data. Their sections begin
 // with headings that are ordinary words in other prompts, so there they are left alone.

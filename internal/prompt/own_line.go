@@ -134,12 +134,15 @@ func ownLine(ours *lineTable, line, rest string) (at, letter int, ok bool) {
 				return 0, letter, false
 			}
 		}
+		if had < fewWords && f.n >= fewWords && !f.maybe(ours) {
+			return 0, letter, false
+		}
 	}
 	if f.n == 0 {
 		return 0, letter, false
 	}
 	for _, b := range ours[first(f.words[0])] {
-		if begins(f.words[:f.n], b.words) && f.has(b, rest) {
+		if begins(f.words[:f.n], b.words, false) && f.has(b, rest) {
 			return f.at, letter, true
 		}
 	}
@@ -218,15 +221,24 @@ func first(c byte) byte {
 	return c
 }
 
-// begins reports whether folded words begin like a line of ours. Signs in between do not count.
-func begins(words []byte, ours string) bool {
+// fewWords is how much of a line's words rules out most lines. All lines of ours have more.
+const fewWords = 4
+
+// maybe reports whether a line that is read so far may be one of those in the table.
+func (f *folded) maybe(ours *lineTable) bool {
+	return slices.ContainsFunc(ours[first(f.words[0])], func(b beginning) bool { return begins(f.words[:f.n], b.words[:fewWords], true) })
+}
+
+// begins reports whether folded words begin like a line of ours. Signs in between do not count. If more
+// words may come, what they may complete counts.
+func begins(words []byte, ours string, more bool) bool {
 	i := 0
 	for k := range len(ours) {
 		for i < len(words) && (words[i] == '-' || words[i] == '@') && words[i] != ours[k] {
 			i++
 		}
 		if i == len(words) {
-			return false
+			return more
 		}
 		digit := '0' <= words[i] && words[i] <= '9'
 		switch c := ours[k]; {
@@ -234,6 +246,8 @@ func begins(words []byte, ours string) bool {
 			i++
 		case i+1 < len(words) && (c == 'm' && string(words[i:i+2]) == "rn" || c == 'w' && string(words[i:i+2]) == "vv"):
 			i += 2
+		case more && i+1 == len(words) && (c == 'm' && words[i] == 'r' || c == 'w' && words[i] == 'v'):
+			return true
 		default:
 			return false
 		}
@@ -430,7 +444,7 @@ type reading struct {
 //   - with backspaces applied;
 //   - with the hidden letters shown.
 func readings(line string) []reading {
-	if !strings.ContainsAny(line, "\b\x1b\u009b") && !strings.Contains(line, "\xf3\xa0") {
+	if strings.IndexByte(line, '\b') < 0 && strings.IndexByte(line, '\x1b') < 0 && !strings.Contains(line, "\u009b") && !strings.Contains(line, "\xf3\xa0") {
 		return nil
 	}
 	all := []reading{{starts: []int{0}}, {starts: []int{0}}, {starts: []int{0}}}

@@ -54,7 +54,7 @@ func (r *Result) item(head, said, report string) string {
 	if report != "" {
 		text += "\n" + sectionData(report)
 	}
-	return items([]string{lineEnds.Replace(text + r.evidence())})
+	return listItem(unifyLineEnds(text + r.evidence()))
 }
 
 // reference is how a claim names the turn that it comes from: its agent and its iteration. Which
