@@ -165,6 +165,20 @@ func (s *Service) Tools(agent string) []swarm.ToolSpec {
 	return specs
 }
 
+// TaskTools lists the tools of the task list, if the run has one. They are the same for all agents.
+func (s *Service) TaskTools() (specs []swarm.ToolSpec) {
+	offered, err := s.offered()
+	if err != nil {
+		offered = tools // see Tools
+	}
+	for _, t := range offered {
+		if IsTaskTool(t.name) {
+			specs = append(specs, swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)})
+		}
+	}
+	return specs
+}
+
 func receivers(names []string) string {
 	const most = 50
 	if len(names) == 0 {

@@ -36,6 +36,16 @@ func Claims(output string, others []string) (claims []Claim) {
 	return claims
 }
 
+// MayClaim reports whether Claims can find anything in an output, whoever the others are. It is cheap,
+// and rules out most outputs.
+func MayClaim(output string) bool {
+	text := strings.ToLower(emphasis.Replace(output))
+	return slices.ContainsFunc(strings.Split(didVerbs, "|"), func(verb string) bool { return strings.Contains(text, verb) })
+}
+
+// didVerbs are the verbs of claims.
+const didVerbs = "sent|handed|forwarded|passed|delivered|delegated|assigned|messaged|emailed|notified|informed|told|asked"
+
 // pattern compiles an expression on first use, so that it does not slow down the start of a
 // command.
 func pattern(expr string) func() *regexp.Regexp {
@@ -45,7 +55,7 @@ func pattern(expr string) func() *regexp.Regexp {
 // didWrite matches a sentence about what its speaker has done: the verb and the rest.
 var didWrite = pattern(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
 	`(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:(?:now|just|also|then|successfully)\s+)*` +
-	`(sent|handed|forwarded|passed|delivered|delegated|assigned|messaged|emailed|notified|informed|told|asked)\b(.*)$`)
+	`(` + didVerbs + `)\b(.*)$`)
 
 // headline matches the same without a subject: "Plan delivered to @coder". It must end with an @name.
 var headline = pattern(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)` +
@@ -106,8 +116,11 @@ func ownWords(text string) string {
 	text = ticked().ReplaceAllString(text, "$1")
 	text = inCode().ReplaceAllString(text, "…")
 	text = quoted().ReplaceAllString(text, "…")
-	return strings.NewReplacer("**", "", "__", "").Replace(text)
+	return emphasis.Replace(text)
 }
+
+// emphasis removes the marks of bold text.
+var emphasis = strings.NewReplacer("**", "", "__", "")
 
 func sentences(text string) (all []string) {
 	for len(text) > 0 {

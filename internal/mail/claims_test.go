@@ -86,6 +86,9 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%q: no quote", text)
 			}
 		}
+		if want != "" && !MayClaim(text) {
+			t.Errorf("MayClaim rules out %q", text)
+		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q claims to have written to %q, want %q", text, got, want)
 		}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -86,6 +87,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		}
 	}
 	end.Findings = append(end.Findings, w.violation.finding()...)
+	if end.Action != nil && w.asks.Kind != "" && w.asks.Kind != swarm.ActDone && bytes.Equal(output, reply.Output) { // otherwise secrets were removed
+		r.handOver(w) // before the loop can ask for the action
+	}
 	result, err := r.endWith(ctx, loop, w.c, end, b, changed)
 	if err == nil && r.Watch != nil && end.Status != swarm.CallCut {
 		r.Watch.Output(w.c, output)

@@ -65,6 +65,9 @@ func (r *Runner) findings(w *work, output []byte) (all []swarm.Finding, err erro
 	if w.repetition.longest >= sameCalls || w.repetition.longest > 0 && !w.repetition.others {
 		all = append(all, w.repetition.most)
 	}
+	if !mail.MayClaim(string(output)) {
+		return all, nil
+	}
 	others, err := r.AgentAPI.Others(w.c.Agent)
 	if err != nil {
 		return nil, err

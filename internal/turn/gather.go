@@ -234,8 +234,8 @@ func (r *Runner) cleanPrompt(made prompt.Prompt) prompt.Prompt {
 	if r.Redact == nil {
 		return made
 	}
-	if clean := string(r.Redact([]byte(made.Text))); clean != made.Text {
-		return prompt.Prompt{Text: clean, Spans: []swarm.Span{{From: "redacted", End: len(clean)}}}
+	if clean := r.Redact([]byte(made.Text)); string(clean) != made.Text {
+		return prompt.Prompt{Text: string(clean), Spans: []swarm.Span{{From: "redacted", End: len(clean)}}}
 	}
 	return made
 }

@@ -113,16 +113,25 @@ func (r *Runner) history(agent string) ([]prompt.Step, error) {
 	for i := range all {
 		s := &all[i]
 		if s.stored != "" && s.stored != swarm.NoText {
-			text, err := r.Log.Body(s.stored)
-			if err != nil {
+			var err error
+			if s.result, err = r.resultText(agent, s.stored); err != nil {
 				return nil, err
 			}
-			s.result = prompt.HeadChars(string(text), prompt.RecentChars)
 		}
 		s.stored = ""
 		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, File: s.file, Again: s.again, Turn: s.turn}
 	}
 	return steps, nil
+}
+
+// resultText returns the result of an agent's action, as far as prompts show it.
+func (r *Runner) resultText(agent string, stored swarm.Hash) (string, error) {
+	if h := r.handed[agent]; h.result == stored {
+		delete(r.handed, agent)
+		return h.text, nil
+	}
+	text, err := r.Log.Body(stored)
+	return prompt.HeadChars(string(text), prompt.RecentChars), err
 }
 
 // makeIteration makes the prompt of a swarm's turn. The caller holds the runner's mutex.
@@ -155,9 +164,11 @@ func (r *Runner) makeIteration(w *work) error {
 		return err
 	}
 	w.known = known
-	query, err := r.Log.Body(state.Query)
-	if err != nil {
-		return err
+	var query []byte
+	if w.c.Want != plan.WantAction { // an agent sees its subtask
+		if query, err = r.Log.Body(state.Query); err != nil {
+			return err
+		}
 	}
 	switch w.c.Want {
 	case plan.WantSubtasks:
@@ -244,9 +255,21 @@ func (r *Runner) teammates(state *agentapi.SwarmState, agent string) (all []prom
 		case len(a.Waits) > 0:
 			t.State = "waits for " + strings.Join(a.Waits, ", ")
 		}
-		all = append(all, t)
+		all = append(all, r.prepared(t))
 	}
 	return all, nil
+}
+
+// prepared returns a teammate with its line, which is the same in the prompts of all others until its
+// state changes.
+func (r *Runner) prepared(t prompt.Teammate) prompt.Teammate {
+	kept := r.mates[t.Name]
+	if kept.Name != t.Name || kept.Task != t.Task || kept.State != t.State {
+		t.Prepare()
+		put(&r.mates, t.Name, t)
+		return t
+	}
+	return kept
 }
 
 // taskList returns the task list of a swarm. If it has nothing but the subtasks of the agents, which
@@ -438,14 +461,26 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 
 // swarmTools returns the tools that an agent of a swarm may call: those that it lists.
 func (r *Runner) swarmTools(ctx context.Context, w *work) ([]swarm.ToolSpec, error) {
-	ours := slices.DeleteFunc(r.AgentAPI.Tools(w.c.Agent), func(s swarm.ToolSpec) bool { return !agentapi.IsTaskTool(s.Name) }) // the others are actions
+	ours := r.AgentAPI.TaskTools() // the others are actions
 	if r.Toolbox == nil || len(w.agent.Tools) == 0 {
 		return ours, nil
 	}
-	box, err := r.Toolbox(w.agent, w.turn)
+	box, err := r.toolbox(w)
 	if err != nil {
 		return nil, err
 	}
 	specs, err := box.Specs(ctx)
 	return append(specs, ours...), err
+}
+
+// toolbox opens the tools of a turn of a swarm, once for its prompt and its action.
+func (r *Runner) toolbox(w *work) (Toolbox, error) {
+	if w.box != nil {
+		return w.box, nil
+	}
+	box, err := r.Toolbox(w.agent, w.turn)
+	if err == nil {
+		w.box = box
+	}
+	return box, err
 }

@@ -13,6 +13,7 @@ import (
 	"swarm/internal/flow"
 	"swarm/internal/modeljson"
 	"swarm/internal/plan"
+	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 	"swarm/internal/review"
@@ -59,6 +60,7 @@ func (r *Runner) checkAnswer(w *work, reply provider.Reply) error {
 		if !says {
 			return explained(err)
 		}
+		w.asks = a
 		if w.action = (&swarm.Action{Kind: a.Kind, Tool: a.Tool, Ours: agentapi.Coordinates(a.Tool), Words: a.Words()}); a.Kind == swarm.ActDone {
 			w.done, w.report = true, a.Response
 		}
@@ -118,11 +120,13 @@ func (w *work) taken() *swarm.Action {
 
 // Act takes the action that a turn asks for, and appends what it gave.
 func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
-	if e, ok, err := r.Log.Find(swarm.EndKey(c.ID)); err != nil || ok {
-		if err != nil {
-			return flow.Result{}, err
+	if c.Again { // otherwise no other worker can have ended it
+		if e, ok, err := r.Log.Find(swarm.EndKey(c.ID)); err != nil || ok {
+			if err != nil {
+				return flow.Result{}, err
+			}
+			return Answer(e)
 		}
-		return Answer(e)
 	}
 	c.Task = c.Agent
 	turnCall := c
@@ -131,7 +135,7 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 	if err != nil {
 		return flow.Result{}, err
 	}
-	asked, err := r.actionOf(c.Ref)
+	asked, err := r.actionOf(w)
 	if err != nil {
 		return flow.Result{}, err
 	}
@@ -204,6 +208,7 @@ func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, 
 		end.File = r.saveResult(c.Agent, c.Iteration, tool, out)
 		out = out[:min(len(out), swarm.MaxOutput)]
 		end.Output, end.Bytes, b.Bodies = swarm.HashOf(out), int64(len(text)), [][]byte{out}
+		r.handResult(c.Agent, end.Output, out)
 	}
 	if report != nil {
 		end.FileText, b.Bodies = swarm.HashOf(report), append(b.Bodies, report)
@@ -222,11 +227,20 @@ func (r *Runner) gatherAction(c flow.Call) (*work, error) {
 	return r.gather(c)
 }
 
-// actionOf reads the action that a turn asks for.
-func (r *Runner) actionOf(turn string) (action.Action, error) {
+// actionOf returns the action that a turn asks for, and finds the number of the turn's last start. If
+// this process ran the turn, it has both in memory.
+func (r *Runner) actionOf(w *work) (action.Action, error) {
+	if h := r.takeOver(w); h.turn == w.turn {
+		w.start, w.box = h.start, h.box
+		return h.asked, nil
+	}
+	turn := string(w.turn)
 	e, ok, err := r.Log.Find(swarm.EndKey(turn))
 	if err != nil || !ok {
 		return action.Action{}, errors.Join(err, swarm.Errorf(swarm.Storage, "the log has no end of the turn %s", turn))
+	}
+	if w.start, err = r.lastStart(w.turn); err != nil {
+		return action.Action{}, err
 	}
 	end, err := Answer(e)
 	if err != nil {
@@ -245,11 +259,7 @@ func (r *Runner) actionOf(turn string) (action.Action, error) {
 
 // take takes one action in the agent's name.
 func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, error) {
-	start, err := r.lastStart(w.turn)
-	if err != nil {
-		return "", err
-	}
-	handle := r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.turn, start, swarm.Inputs{})
+	handle := r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.turn, w.start, swarm.Inputs{})
 	defer handle.End()
 	call := func(tool string, args any) (string, error) {
 		answer, err := handle.Call(ctx, tool, swarm.Encode(args))
@@ -272,11 +282,46 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	if err := r.refuseWrite(w, a); err != nil {
 		return "", err
 	}
-	box, err := r.Toolbox(w.agent, w.turn)
+	box, err := r.toolbox(w)
 	if err != nil {
 		return "", err
 	}
 	return box.Call(ctx, a.Tool, a.Params)
+}
+
+// A handover is what a turn of a swarm's agent leaves for its action, and the action for the next turn.
+// A crash loses it. Then the log has it.
+type handover struct {
+	turn  swarm.TurnID // that asks for the action; "" = the action is taken
+	start int          // of that turn
+	asked action.Action
+	box   Toolbox // nil = none is open
+
+	result swarm.Hash // of the last action; "" = it was shown in a prompt
+	text   string     // as far as prompts show it
+}
+
+// handOver keeps the action that a turn asks for.
+func (r *Runner) handOver(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	put(&r.handed, w.c.Agent, handover{turn: w.turn, start: w.start, asked: w.asks, box: w.box})
+}
+
+// takeOver returns what was kept for the action of a turn.
+func (r *Runner) takeOver(w *work) handover {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.handed[w.c.Agent]
+	delete(r.handed, w.c.Agent)
+	return h
+}
+
+// handResult keeps what an action gave, for the next prompt.
+func (r *Runner) handResult(agent string, result swarm.Hash, text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	put(&r.handed, agent, handover{result: result, text: prompt.HeadChars(string(text), prompt.RecentChars)})
 }
 
 // lastStart returns the number of the last start of a turn, or of an action by its id; 0 = there is

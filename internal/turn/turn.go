@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/action"
 	"swarm/internal/agentapi"
 	"swarm/internal/flow"
 	"swarm/internal/plan"
@@ -51,11 +52,13 @@ type Runner struct {
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
 	fold      logFold
-	reported  map[string]swarm.TurnID // by agent of a swarm that is not done: the last turn that its report in the workspace has
-	writers   map[bool][]*fileWriter  // turns that may be changing files now, by whether their changes are recorded
-	unseen    map[*work]bool          // turns and actions of a swarm that may be writing any file now
-	blind     bool                    // the notice that changes are not recorded was given
-	overlaps  map[[2]string]bool      // pairs of agents for which the notice of a possible overlap was given
+	handed    map[string]handover        // by agent of a swarm
+	mates     map[string]prompt.Teammate // by agent of a swarm: as it stood in the last prompt of another
+	reported  map[string]swarm.TurnID    // by agent of a swarm that is not done: the last turn that its report in the workspace has
+	writers   map[bool][]*fileWriter     // turns that may be changing files now, by whether their changes are recorded
+	unseen    map[*work]bool             // turns and actions of a swarm that may be writing any file now
+	blind     bool                       // the notice that changes are not recorded was given
+	overlaps  map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
 	control   controlWatch
 }
 
@@ -90,6 +93,8 @@ type work struct {
 	handle     *agentapi.TurnHandle // how the agent acts on the run while the provider works; nil = it cannot
 	repetition callRepetition       // repeated tool calls
 	action     *swarm.Action        // of a swarm's iteration: what the agent does
+	asks       action.Action        // the same, as it is taken
+	box        Toolbox              // of a swarm's iteration: its tools; nil = they are not open
 	judged     []string             // of a review: the agents whose answers the agent judges
 	ownTools   bool                 // the agent has used a tool that is not ours
 	before     []byte               // of a swarm's iteration: the agent's report before it; nil = there was none
