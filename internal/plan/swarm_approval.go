@@ -33,7 +33,7 @@ func (t *Team) awaitsApproval(m *Member) bool {
 // question returns the step that asks a person about the plan, and about each later one that adds
 // workers. Meanwhile the others go on.
 func (t *Team) question() []TeamStep {
-	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Divided || t.Swarm.Asking > 0 || t.Swarm.Draining || t.mayWork(t.workers()) {
+	if t.Swarm == nil || t.Closing != "" || !t.Swarm.Divided || t.Swarm.Asking > 0 || t.Swarm.Draining || !t.Swarm.Rules.Approve || t.mayWork(t.workers()) {
 		return nil
 	}
 	return []TeamStep{{Kind: AskPlan, Agent: Supervisor}}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"swarm"
@@ -247,8 +246,16 @@ func (t *Team) Running() (n int) {
 }
 
 // inTurn says whether any member has a turn.
-func (t *Team) inTurn() bool {
-	return slices.ContainsFunc(t.Members, func(m Member) bool { return m.InTurn() })
+func (t *Team) inTurn() bool { return t.anyMember((*Member).InTurn) }
+
+// anyMember says whether something is true of any member. It copies none: a team may have thousands.
+func (t *Team) anyMember(is func(*Member) bool) bool {
+	for i := range t.Members {
+		if is(&t.Members[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Paused says whether an agent is paused, and whether it is a member.

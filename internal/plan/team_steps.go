@@ -58,12 +58,15 @@ func (t *Team) going() bool { return t.Closing == "" && t.PauseAt.IsZero() }
 func (t *Team) departures() (steps []TeamStep) {
 	for i := range t.Members {
 		m := &t.Members[i]
+		if m.InTurn() {
+			continue
+		}
 		if end := t.leavingWorker(m); end != nil && m.Leave == Stays {
 			steps = append(steps, TeamStep{Kind: EndAgent, Agent: m.Name, End: end})
 			continue
 		}
 		switch {
-		case m.InTurn() || m.Leave == Stays:
+		case m.Leave == Stays:
 		case m.End == nil:
 			steps = append(steps, TeamStep{Kind: EndAgent, Agent: m.Name})
 		default:
@@ -203,7 +206,7 @@ func (t *Team) idleReplies() (steps []TeamStep) {
 // answer needs no other agent.
 func (t *Team) wanted() bool {
 	grows := len(t.Open)+len(t.Answered) > 0 && (t.Swarm == nil || t.Swarm.Answer == "")
-	return grows || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
+	return grows || t.anyMember((*Member).wants)
 }
 
 // Over says whether the run has ended. Either no work is left, or a person, the lead or the budget
