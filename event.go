@@ -343,6 +343,9 @@ type Ownership struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host,omitempty"`
 	Fence int64  `json:"fence"`
+	// Lived is when the owner before it is last known to have lived, by the clock of the log. Timers
+	// stand still from then on. It is zero if there was no owner before, or in an older log.
+	Lived time.Time `json:"lived,omitzero"`
 }
 
 // A RunEnd says how a run ended.

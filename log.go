@@ -83,9 +83,11 @@ var ErrDamaged = errors.New("the log is damaged")
 
 // An Owned is a log whose run can have an owner: the one process that drives the run.
 type Owned interface {
-	// Own takes the run and returns its new fence. It is refused with an *OwnedError while another
-	// owner lives. A dead owner is replaced at once, an owner that hangs when its lease ends.
-	Own(ctx context.Context, loops string, lease time.Duration) (fence int64, err error)
+	// Own takes the run and returns the body of [RunOwned]: this process, its new fence, and when the
+	// owner before it last lived. That is its last renewal, or a later event before its lease ended.
+	// Leases of a run have the same length. Own is refused with an *OwnedError while another owner
+	// lives. A dead owner is replaced at once, an owner that hangs when its lease ends.
+	Own(ctx context.Context, loops string, lease time.Duration) (Ownership, error)
 	// Renew extends the lease. It never takes a lost one back: the error is ErrFenced.
 	Renew(ctx context.Context, fence int64, lease time.Duration) error
 	// Disown gives the run up.

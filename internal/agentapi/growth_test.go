@@ -248,14 +248,14 @@ func TestGrantIsTheOwners(t *testing.T) {
 	log := growing(t, "auto")
 	s := &Service{Log: log}
 	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
-	fence, err := log.Own(t.Context(), "1", time.Minute)
+	owner, err := log.Own(t.Context(), "1", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Grant(t.Context(), fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
+	if _, err := s.Grant(t.Context(), owner.Fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
 		t.Error(err)
 	}
-	if _, err := s.Grant(t.Context(), fence, id); err != nil {
+	if _, err := s.Grant(t.Context(), owner.Fence, id); err != nil {
 		t.Error(err)
 	}
 }

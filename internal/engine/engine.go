@@ -134,8 +134,8 @@ var readers = map[swarm.EventKind]func(s *flow.Signal, e *swarm.Event) error{
 	swarm.TurnEnded: readEnd, swarm.ActionEnded: readEnd, swarm.LoopEnded: readEnd, swarm.CallEnded: readEnd,
 	swarm.HandoffStored: readMail,
 	swarm.Control:       readFact, swarm.ApprovalAsked: readFact, swarm.ApprovalAnswered: readFact,
-	swarm.WaitBegan: readFact, swarm.WaitEnded: readFact,
-	swarm.PlanAdded: nil, swarm.Tick: nil, swarm.RunOwned: nil,
+	swarm.WaitBegan: readFact, swarm.WaitEnded: readFact, swarm.RunOwned: readFact,
+	swarm.PlanAdded: nil, swarm.Tick: nil,
 }
 
 // IsSignal reports whether the records of a kind are signals for a loop.

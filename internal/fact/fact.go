@@ -13,8 +13,12 @@ import (
 func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	f = Head(e)
 	switch e.Kind {
-	case swarm.RunOwned, swarm.RunPausing, swarm.RunUnpaused, swarm.BudgetSpent, swarm.RunEnded, swarm.TurnStarted, swarm.AgentPaused,
+	case swarm.RunPausing, swarm.RunUnpaused, swarm.BudgetSpent, swarm.RunEnded, swarm.TurnStarted, swarm.AgentPaused,
 		swarm.AgentResumed, swarm.AgentRestarted, swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+	case swarm.RunOwned:
+		if len(e.Data) > 0 { // an older recording has no body
+			f.Body, err = body[swarm.Ownership](e)
+		}
 	case swarm.PlanAdded:
 		f.Body, err = swarm.PlanOf(e)
 	case swarm.HandoffStored:

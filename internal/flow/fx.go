@@ -31,7 +31,8 @@ type Call struct {
 	Plan      string        // for an action: key of the stored plan that its agent came with
 	Timeout   time.Duration // for a turn or an action: how long it may take; 0 = as its task says
 	// Reissued says that the loop makes the call again when another process owns the run. So an
-	// engine that resumes the loop starts the call only then. It starts the call as first made.
+	// engine that resumes the loop starts the call only then. It starts the call as first made, but
+	// with the Timeout of then, which is what earlier starts have left.
 	Reissued bool
 
 	// The engine sets the rest, and a loop leaves it empty. Both fields may differ each time that

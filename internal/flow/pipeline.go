@@ -26,11 +26,12 @@ type pipeline struct {
 type progress struct {
 	ref       string // key of the plan that it came with
 	iteration int
-	attempt   int     // of the last turn
-	tries     int     // attempts that count against its retries
-	cancelled bool    // it never runs again
-	why       string  // why it did not complete
-	failure   *Result // result of the last attempt, while the task waits for a person
+	attempt   int       // of the last turn
+	began     time.Time // of the last turn, later by the time in which no process drove the run
+	tries     int       // attempts that count against its retries
+	cancelled bool      // it never runs again
+	why       string    // why it did not complete
+	failure   *Result   // result of the last attempt, while the task waits for a person
 }
 
 type timer struct {
@@ -76,8 +77,12 @@ func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 func (p *pipeline) Apply(f Fact) {
 	switch f.Kind {
 	case swarm.RunOwned:
+		gap := f.Undriven(p.now)
 		if p.pausing.IsZero() {
-			p.delayTimers(f.Time.Sub(p.now))
+			p.delayTimers(gap)
+		}
+		for i := range p.tasks { // a turn that has begun has its time in a pause, too
+			p.tasks[i].began = p.tasks[i].began.Add(gap)
 		}
 	case swarm.RunPausing:
 		p.sched.Pause(true)
@@ -164,8 +169,33 @@ func (p *pipeline) start(i, iteration int) error {
 	}
 	g.attempt++
 	g.tries++
-	return p.fx.Go(Call{ID: string(swarm.NewTurnID(t.Name, iteration, g.attempt)), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: iteration,
-		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Since: p.seen})
+	g.began = p.fx.Now()
+	return p.giveTurn(i)
+}
+
+// giveTurn starts the last turn of a task, or starts it again with the time that its earlier starts
+// have left.
+func (p *pipeline) giveTurn(i int) error {
+	t, g := p.sched.Task(i), &p.tasks[i]
+	c := Call{ID: string(swarm.NewTurnID(t.Name, g.iteration, g.attempt)), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: g.iteration,
+		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Since: p.seen, Reissued: true}
+	if t.Timeout > 0 {
+		c.Timeout = max(t.Timeout-p.fx.Now().Sub(g.began), time.Millisecond)
+	}
+	return p.fx.Go(c)
+}
+
+// startAgain starts the turns again that were cut with the process before.
+func (p *pipeline) startAgain() error {
+	for i := range p.tasks {
+		if p.sched.Status(i) != swarm.Running {
+			continue
+		}
+		if err := p.giveTurn(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func key(kind swarm.EventKind, task string, iteration int) string {
@@ -177,6 +207,10 @@ func (p *pipeline) handle(s Signal) error {
 	switch s.Kind {
 	case swarm.TurnEnded, swarm.LoopEnded:
 		return p.turnEnded(s.Result)
+	case swarm.RunOwned:
+		if err := p.startAgain(); err != nil {
+			return err
+		}
 	case swarm.PlanAdded:
 		_, refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
 		if err != nil || refused == nil {

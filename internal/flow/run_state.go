@@ -113,7 +113,7 @@ func (r *runState) next(due time.Time) (Signal, error) {
 	}
 	r.seen, s.Time = max(r.seen, s.Seq), r.fx.Now()
 	if s.Kind == swarm.RunOwned && r.wallStops.IsZero() {
-		r.delay(s.Time.Sub(r.now))
+		r.delay(s.Undriven(r.now))
 	}
 	r.machine.Apply(s.Fact)
 	r.now = s.Time

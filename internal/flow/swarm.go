@@ -16,7 +16,7 @@ import (
 func (t *team) takeAction(s plan.TeamStep) error {
 	m := t.Member(s.Agent)
 	return t.fx.Go(Call{ID: swarm.ActionID(s.Turn, s.Try), Kind: KindAction, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: s.Try, Ref: string(s.Turn), Plan: m.Ref,
-		Since: t.seen, Timeout: t.timeLeft(t.TimeLeft(m), false)})
+		Since: t.seen, Timeout: t.timeLeft(t.TimeLeft(m), false), Reissued: true})
 }
 
 // actionEnded counts what an action cost. The team has decided what it means for its agent.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -40,6 +41,7 @@ func (t *Team) endReview(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	if m.Leave == Leaves {
 		m.Leave = Stays
 	}
+	m.Effort.Began = time.Time{} // another attempt has the whole time
 	if a := end.Action; end.Status == swarm.CallOK && a != nil {
 		m.Effort.Ballot = &Ballot{Turn: turn, Ranking: a.Ranking}
 	}

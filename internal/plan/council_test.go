@@ -2,6 +2,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"swarm"
 )
@@ -63,4 +64,41 @@ func TestEveryAnswerHasEveryPlace(t *testing.T) {
 			t.Errorf("%s has the places %v", n, places[n])
 		}
 	}
+}
+
+// The time of a worker stands still in a pause, also for a turn that starts again in it. A review has
+// a time of its own, which goes on over a takeover.
+func TestTheTimeOfAWorker(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(1000+s), 0) }
+	owned := func(now, lived int) Fact {
+		return Fact{Kind: swarm.RunOwned, Time: at(now), Body: swarm.Ownership{Lived: at(lived)}}
+	}
+	team := NewTeam()
+	team.Apply(Fact{Kind: swarm.PlanAdded, Time: at(0), Body: &swarm.Plan{Team: &swarm.Team{Lead: Supervisor}, Agents: []swarm.Agent{{Name: Supervisor}, {Name: "a"}, {Name: "b"}},
+		Swarm: &swarm.Swarm{Strategy: swarm.CouncilStrategy, Timeout: time.Minute, Iterations: 5, Subtasks: []swarm.Subtask{{ID: "1", Agent: "a"}, {ID: "2", Agent: "b"}}}}})
+	team.Apply(owned(0, 0))
+	left := func(what string, want time.Duration) {
+		t.Helper()
+		if got := team.TimeLeft(team.Member("a")); got != want || team.expired(team.Member("a")) {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	team.Next()
+	left("at the beginning", time.Minute)
+	team.Apply(owned(500, 20))
+	left("killed after 20 s", 40*time.Second)
+	team.Next()
+	team.Apply(Fact{Kind: swarm.RunPausing, Time: at(510)})
+	team.Apply(owned(900, 515))
+	left("killed in a pause", 30*time.Second)
+	team.Apply(Fact{Kind: swarm.RunUnpaused, Time: at(910)})
+	left("after the pause", 30*time.Second)
+	for _, name := range []string{"a", "b"} {
+		team.Apply(Fact{Kind: swarm.TurnEnded, Agent: name, Turn: swarm.NewTurnID(name, 1, 1), Time: at(920), Body: swarm.CallEnd{Status: swarm.CallOK, Action: &swarm.Action{Kind: swarm.ActDone}}})
+		team.Apply(Fact{Kind: swarm.AgentEnded, Agent: name, Time: at(920), Body: doneEnd})
+	}
+	team.Next()
+	left("for a review", time.Minute)
+	team.Apply(owned(2000, 930))
+	left("for a review that was killed after 10 s", 50*time.Second)
 }

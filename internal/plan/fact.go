@@ -21,6 +21,17 @@ type Fact struct {
 	Body  any // the type that [swarm.EventKind] names for the kind; for an envelope a [Mail]
 }
 
+// Undriven is how long no process drove the run, of the fact that another owns it. last is the time of
+// the fact before it, from which an older log counts. Timers stand still for that long. They do not
+// stand still while the owner before lived, even if it wrote nothing: otherwise a turn that is killed
+// again and again would have its whole time each time.
+func (f *Fact) Undriven(last time.Time) time.Duration {
+	if o, ok := f.Body.(swarm.Ownership); ok && !o.Lived.IsZero() {
+		last = o.Lived
+	}
+	return max(0, f.Time.Sub(last))
+}
+
 // Mail is what a team needs to know of an envelope.
 type Mail struct {
 	Ref      string       `json:"ref"` // unique in the run

@@ -61,7 +61,7 @@ type SwarmState struct {
 type Effort struct {
 	Subtask string        `json:"subtask"`
 	Needs   []string      `json:"needs,omitempty"`   // agents that must have ended before it begins
-	Began   time.Time     `json:"began,omitzero"`    // its first turn
+	Began   time.Time     `json:"began,omitzero"`    // its first turn; once it has ended, the turn in which it judges others
 	Idle    int           `json:"idle,omitempty"`    // actions in a row that used no tool
 	Errors  int           `json:"errors,omitempty"`  // tool calls in a row that failed for good
 	Delays  int           `json:"delays,omitempty"`  // failures in a row that may pass by themselves

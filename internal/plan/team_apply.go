@@ -35,7 +35,7 @@ func (t *Team) Apply(f Fact) {
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlCommand))
 	case swarm.RunOwned:
-		t.applyOwner(t.Now.Sub(before))
+		t.applyOwner(f.Undriven(before))
 	case swarm.RunPausing:
 		if t.PauseAt.IsZero() {
 			t.PauseAt = t.Now
@@ -173,7 +173,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	m.End = &end
 	if m.Effort != nil {
-		m.Effort.Last = m.Turn
+		m.Effort.Last, m.Effort.Began = m.Turn, time.Time{}
 	}
 	if m.Leave == Leaves {
 		m.Leave = Stays
@@ -291,7 +291,11 @@ func (t *Team) applyOwner(gap time.Duration) {
 	taken := t.Ready
 	t.Ready = true
 	for i := range t.Members {
-		if m := &t.Members[i]; taken && m.InTurn() && !m.acting() {
+		switch m := &t.Members[i]; {
+		case !taken || !m.InTurn():
+		case m.acting():
+			m.Effort.begun = false // the loop asks for it again, with the time that is left
+		default:
 			m.State, m.For, m.Since = MemberCut, nil, time.Time{}
 		}
 	}

@@ -144,7 +144,15 @@ func Delay(failures int) time.Duration { return min(time.Duration(failures)*dela
 // expired says whether a worker's time is over.
 func (t *Team) expired(m *Member) bool {
 	at := t.deadline(m)
-	return !at.IsZero() && !t.Now.Before(at)
+	return !at.IsZero() && !t.clock().Before(at)
+}
+
+// clock is the time by which deadlines are judged: it stands still in a pause.
+func (t *Team) clock() time.Time {
+	if t.PauseAt.IsZero() {
+		return t.Now
+	}
+	return t.PauseAt
 }
 
 // deadline is when a worker's time is over; zero = never, or it has not begun.
@@ -157,14 +165,11 @@ func (t *Team) deadline(m *Member) time.Time {
 
 // TimeLeft is how long a member's turn may take; 0 = as long as it likes.
 func (t *Team) TimeLeft(m *Member) time.Duration {
-	if m.Want == WantReview { // its work is over, and has had its time
-		return t.Swarm.Rules.Timeout
-	}
 	at := t.deadline(m)
 	if at.IsZero() {
 		return 0
 	}
-	return max(at.Sub(t.Now), time.Millisecond)
+	return max(at.Sub(t.clock()), time.Millisecond)
 }
 
 func (t *Team) timeoutReason() string {

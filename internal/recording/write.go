@@ -153,8 +153,13 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		}
 		e.Data = swarm.Encode(p)
 		return e, true, err
-	case swarm.RunOwned:
-		e.Data = nil
+	case swarm.RunOwned: // loops count time by it, and it names no process
+		if len(e.Data) == 0 { // so does an older replay
+			return e, true, nil
+		}
+		owned, err := swarm.Body[swarm.Ownership](&e)
+		e.Data = swarm.Encode(swarm.Ownership{Lived: owned.Lived})
+		return e, true, err
 	case swarm.ApprovalAnswered:
 		answer, err := swarm.Body[swarm.ApprovalAnswer](&e)
 		answer.User = ""

@@ -18,13 +18,13 @@ func TestALostLazyEventStopsItsDriver(t *testing.T) {
 	Lease = 300 * time.Millisecond
 	s := newTimelineTest(t)
 	r := &Run{ID: storyID, home: s.home, log: s.log}
-	fence, err := s.log.Own(t.Context(), flow.Version, Lease)
+	owner, err := s.log.Own(t.Context(), flow.Version, Lease)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.fence = fence
+	r.fence = owner.Fence
 	for _, data := range []string{`"one"`, `"another"`} { // the second one is refused, and no caller learns of it
-		if _, err := s.log.Append(t.Context(), swarm.Batch{Fence: fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Key: "same", Data: []byte(data)}}}); err != nil {
+		if _, err := s.log.Append(t.Context(), swarm.Batch{Fence: owner.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Key: "same", Data: []byte(data)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,8 +50,9 @@ type Run struct {
 	home  *statedir.Home
 	log   swarm.RunLog
 	start swarm.RunStart
-	fence int64       // this process owns the run; 0 = not yet
-	first *swarm.Plan // held, so that all readers of this process share it; nil = not read yet
+	owned swarm.Ownership // what Own returned, for the log
+	fence int64           // its fence; 0 = this process does not own the run yet
+	first *swarm.Plan     // held, so that all readers of this process share it; nil = not read yet
 	// redact removes secrets from what is added to the plan. It is set by Start and Take.
 	redact func([]byte) []byte
 }
@@ -147,7 +148,8 @@ func Parent(h *statedir.Home, id swarm.RunID) (*swarm.TurnRef, error) {
 }
 
 func (r *Run) own(ctx context.Context) (err error) {
-	r.fence, err = r.log.Own(ctx, flow.Version, Lease)
+	r.owned, err = r.log.Own(ctx, flow.Version, Lease)
+	r.fence = r.owned.Fence
 	return err
 }
 
@@ -380,7 +382,7 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	owned := swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: os.Getpid(), Fence: d.fence})
+	owned := swarm.NewEvent(swarm.RunOwned, d.owned)
 	owned.To = swarm.ToLoop(root)
 	if err := d.append(ctx, true, owned); err != nil {
 		return err

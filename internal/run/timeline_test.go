@@ -166,7 +166,7 @@ func TestStoryWithoutStreams(t *testing.T) {
 // stored output does not replace it before.
 func TestStoryLateWords(t *testing.T) {
 	s := newTimelineTest(t)
-	fence, err := s.log.Own(context.Background(), "test", time.Minute)
+	owner, err := s.log.Own(context.Background(), "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestStoryLateWords(t *testing.T) {
 	w.Write("text", "late")
 	w.Close()
 	same(t, s.text(st), "a/1/1 text: late\n")
-	if err := s.log.Disown(context.Background(), fence); err != nil {
+	if err := s.log.Disown(context.Background(), owner.Fence); err != nil {
 		t.Fatal(err)
 	}
 	same(t, s.text(st), "")
@@ -226,7 +226,7 @@ func TestStoryOfSomeTasks(t *testing.T) {
 // Follow ends when the driver leaves, after all that was written before.
 func TestFollowUntilTheEnd(t *testing.T) {
 	s := newTimelineTest(t)
-	fence, err := s.log.Own(context.Background(), "test", time.Minute)
+	owner, err := s.log.Own(context.Background(), "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestFollowUntilTheEnd(t *testing.T) {
 	if got := <-seen; got != "run_ended" {
 		t.Fatalf("told %s", got)
 	}
-	if err := s.log.Disown(context.Background(), fence); err != nil {
+	if err := s.log.Disown(context.Background(), owner.Fence); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

@@ -334,8 +334,8 @@ func (w *world) checkReplay() {
 		return
 	}
 	h, calls := again.open(), len(w.calls)
-	fence, _ := h.Own(context.Background(), flow.Version, lease)
-	if _, err := w.runEngine(context.Background(), replay.Engine(rec), h, fence); err != nil {
+	owner, _ := h.Own(context.Background(), flow.Version, lease)
+	if _, err := w.runEngine(context.Background(), replay.Engine(rec), h, owner); err != nil {
 		w.fail("the run cannot be replayed: %v", err)
 	}
 	h.Close()

@@ -31,7 +31,8 @@ type disk struct {
 	fence    int64
 	version  string // of the loops
 	owner    *handle
-	until    time.Time
+	lived    time.Time // the owner has taken or renewed its lease
+	until    time.Time // its lease ends
 	watchers map[*watcher]bool
 	handles  int
 	instants map[int64]bool // taken by delays
@@ -375,29 +376,40 @@ func (h *handle) Watch(to ...string) (<-chan struct{}, func()) {
 	}
 }
 
-func (h *handle) Own(_ context.Context, loops string, lease time.Duration) (int64, error) {
+func (h *handle) Own(_ context.Context, loops string, lease time.Duration) (o swarm.Ownership, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.alive(); err != nil {
-		return 0, err
+		return o, err
 	}
-	if o, ok := h.current(); ok && h.owner != h {
-		return 0, &swarm.OwnedError{Owner: o}
+	if who, ok := h.current(); ok && h.owner != h {
+		return o, &swarm.OwnedError{Owner: who}
 	}
 	if h.version != "" && h.version != loops {
-		return 0, swarm.Errorf(swarm.BadInput, "the run has loops of version %s", h.version)
+		return o, swarm.Errorf(swarm.BadInput, "the run has loops of version %s", h.version)
 	}
 	if h.fate != nil { // it is written to disk, too
 		if f := h.fate(h, &swarm.Batch{}); f.before != nil || f.after != nil {
 			if f.dies {
 				h.die(errCrash)
 			}
-			return 0, errors.Join(f.before, f.after)
+			return o, errors.Join(f.before, f.after)
 		}
 	}
+	o = swarm.Ownership{PID: os.Getpid(), Fence: h.fence + 1, Lived: h.lived}
+	if n := len(h.events); h.fence > 0 && n > 0 && h.events[n-1].Time.After(h.lived) && !h.events[n-1].Time.After(h.until) {
+		o.Lived = h.events[n-1].Time
+	}
 	h.fence++
-	h.version, h.owner, h.until = loops, h, time.Now().Add(lease)
-	return h.fence, nil
+	h.version, h.owner = loops, h
+	h.extend(lease)
+	return o, nil
+}
+
+// extend extends the lease from now on.
+func (d *disk) extend(lease time.Duration) {
+	d.lived = time.Now().UTC().Truncate(time.Microsecond)
+	d.until = d.lived.Add(lease)
 }
 
 // current returns the owner, if it lives and its lease has not ended.
@@ -417,7 +429,7 @@ func (h *handle) Renew(_ context.Context, fence int64, lease time.Duration) erro
 	if h.owner != h || h.fence != fence {
 		return swarm.ErrFenced
 	}
-	h.until = time.Now().Add(lease)
+	h.extend(lease)
 	return nil
 }
 
@@ -430,7 +442,7 @@ func (h *handle) Disown(_ context.Context, fence int64) error {
 	if h.owner != h || h.fence != fence {
 		return swarm.ErrFenced
 	}
-	h.owner = nil
+	h.owner, h.lived = nil, time.Now().UTC().Truncate(time.Microsecond)
 	return nil
 }
 

@@ -45,6 +45,8 @@ type world struct {
 	began  time.Time
 	fickle bool // an agent that is called again for the same turn acts differently
 	faults faults
+	agent  provider.Provider                                      // nil = the random agents of the seed
+	tools  func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) // nil = none
 
 	mu      sync.Mutex
 	calls   []*call  // the ledger of the agents
@@ -167,7 +169,7 @@ func (w *world) begin(h *handle) error {
 	events := []swarm.Event{
 		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(swarm.RunStart{ID: runID, Kind: w.plan.Kind, Loops: flow.Version, Dir: "/", Time: w.began.UTC()})},
 		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(w.plan)}}
-	if w.plan.Team != nil {
+	if w.plan.Team != nil && w.plan.Swarm == nil {
 		goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "do it (user/0/0.0)"}}
 		events = append(events, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)})
 	}
@@ -257,7 +259,7 @@ func (w *world) drive() (over bool) {
 	ctx, h, leave := w.process(w.fateOf)
 	defer leave()
 	h.lag, h.delays = true, true
-	fence, err := h.Own(ctx, flow.Version, lease)
+	owner, err := h.Own(ctx, flow.Version, lease)
 	if _, owned := errors.AsType[*swarm.OwnedError](err); owned || simulated(err) {
 		select {
 		case <-w.ended:
@@ -274,8 +276,8 @@ func (w *world) drive() (over bool) {
 		w.end()
 		return true
 	}
-	w.note("process %d owns the run with fence %d", h.number, fence)
-	result, err := w.runEngine(ctx, local.Run, h, fence)
+	w.note("process %d owns the run with fence %d", h.number, owner.Fence)
+	result, err := w.runEngine(ctx, local.Run, h, owner)
 	w.note("process %d: %s %v", h.number, result.Status, err)
 	switch {
 	case err == nil:
@@ -289,14 +291,19 @@ func (w *world) drive() (over bool) {
 }
 
 // runEngine drives the run as package run does, without its copies for people.
-func (w *world) runEngine(ctx context.Context, run engine.Engine, h *handle, fence int64) (flow.Result, error) {
+func (w *world) runEngine(ctx context.Context, run engine.Engine, h *handle, owner swarm.Ownership) (flow.Result, error) {
+	fence := owner.Fence
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var renewing sync.WaitGroup
 	defer renewing.Wait()
 	defer stop(nil)
 	renewing.Go(func() { w.keepLease(ctx, stop, h, fence) })
-	runner := &turn.Runner{Run: runID, Log: h, Dir: "/", CarriesOver: true, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return &agents{w, h}, nil }}
+	agent := w.agent
+	if agent == nil {
+		agent = &agents{w, h}
+	}
+	runner := &turn.Runner{Run: runID, Log: h, Dir: "/", CarriesOver: true, Toolbox: w.tools, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return agent, nil }}
 	defer runner.Close()
 	service := &agentapi.Service{Run: runID, Log: h, Loop: swarm.RootLoop, Fence: fence}
 	runner.AgentAPI = service
@@ -304,7 +311,7 @@ func (w *world) runEngine(ctx context.Context, run engine.Engine, h *handle, fen
 	if w.plan.Team != nil {
 		kind = "team"
 	}
-	owned := swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(swarm.RootLoop), Data: swarm.Encode(swarm.Ownership{Fence: fence})}
+	owned := swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(swarm.RootLoop), Data: swarm.Encode(owner)}
 	if _, err := h.Append(ctx, swarm.Batch{Fence: fence, Events: []swarm.Event{owned}}); err != nil {
 		return flow.Result{}, err
 	}

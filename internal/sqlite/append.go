@@ -274,6 +274,7 @@ type tx struct {
 	first, last int64  // the log's last number before the transaction, and now
 	sum         uint32 // the last event's checksum
 	now         int64
+	newest      int64 // the time of the last event before the transaction; 0 = there is none
 	fence       int64 // the owner's fence; -1 = not read yet
 	changed     bool  // something was written
 	repeats     bool  // something was there already
@@ -305,7 +306,8 @@ func (t *tx) begin() error {
 	}
 	if ok {
 		t.first = s.int64(0)
-		t.now = max(t.now, s.int64(1)) // The time of a log never runs backwards.
+		t.newest = s.int64(1)
+		t.now = max(t.now, t.newest) // The time of a log never runs backwards.
 		if t.w.sums {
 			t.sum = uint32(s.int64(2))
 		}

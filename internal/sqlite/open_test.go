@@ -185,7 +185,7 @@ func FuzzDamage(f *testing.F) {
 
 func TestAReaderBesideALivingOwner(t *testing.T) {
 	l, path := create(t)
-	fence, err := l.Own(context.Background(), "1", 1e9)
+	owner, err := l.Own(context.Background(), "1", 1e9)
 	must(t, err)
 	r, err := OpenReadOnly(path)
 	must(t, err)
@@ -193,7 +193,7 @@ func TestAReaderBesideALivingOwner(t *testing.T) {
 	defer stop()
 	for i := range 10 {
 		b := small(i)
-		b.Fence = fence
+		b.Fence = owner.Fence
 		_, err := l.Append(context.Background(), b)
 		must(t, err)
 		<-woken
@@ -205,8 +205,8 @@ func TestAReaderBesideALivingOwner(t *testing.T) {
 		t.Errorf("a reader appends: %v", err)
 	}
 	for what, err := range map[string]error{
-		"Renew":    r.Renew(context.Background(), fence, 1e9),
-		"Disown":   r.Disown(context.Background(), fence),
+		"Renew":    r.Renew(context.Background(), owner.Fence, 1e9),
+		"Disown":   r.Disown(context.Background(), owner.Fence),
 		"SaveFold": r.SaveFold("a", "1", 1, nil),
 	} {
 		if swarm.KindOf(err) != swarm.BadInput {

@@ -64,41 +64,41 @@ const lingering = 250 * time.Millisecond
 // Own takes the run, see [swarm.Owned]. It waits in two cases: an owner that was just killed may
 // keep its lock for an instant, and another process may have the lock and be about to write that it
 // owns the run.
-func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
+func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (swarm.Ownership, error) {
 	for patience := time.Now().Add(10 * lingering); ; time.Sleep(time.Millisecond) {
-		fence, err := l.ownOrKill(ctx, loops, lease)
+		o, err := l.ownOrKill(ctx, loops, lease)
 		var owned *swarm.OwnedError
 		if !errors.As(err, &owned) || !owned.Owner.Gone || time.Now().After(patience) {
-			return fence, err
+			return o, err
 		}
 	}
 }
 
 // ownOrKill takes the run. It kills an owner that was stopped in the middle of a commit, if its
 // lease is over: such an owner keeps the write lock, so no other process could write.
-func (l *Log) ownOrKill(ctx context.Context, loops string, lease time.Duration) (int64, error) {
-	fence, err := l.own(ctx, loops, lease)
+func (l *Log) ownOrKill(ctx context.Context, loops string, lease time.Duration) (swarm.Ownership, error) {
+	o, err := l.own(ctx, loops, lease)
 	if !errors.Is(err, errBusy) {
-		return fence, err
+		return o, err
 	}
 	h, readErr := l.readHolder()
 	if readErr != nil || h.until > time.Now().UnixMicro() || !h.kill() {
-		return 0, err
+		return o, err
 	}
 	return l.own(ctx, loops, lease)
 }
 
-func (l *Log) own(ctx context.Context, loops string, lease time.Duration) (fence int64, err error) {
+func (l *Log) own(ctx context.Context, loops string, lease time.Duration) (o swarm.Ownership, err error) {
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	held, err := l.lockOwner()
 	if err != nil {
-		return 0, err
+		return o, err
 	}
 	pid := os.Getpid()
 	start, err := processStart(pid)
 	if err != nil {
-		return 0, storage(l.path, "this process's start time cannot be read", err)
+		return o, storage(l.path, "this process's start time cannot be read", err)
 	}
 	err = l.change(ctx, func(t *tx) error {
 		h, err := t.w.holder()
@@ -113,18 +113,33 @@ func (l *Log) own(ctx context.Context, loops string, lease time.Duration) (fence
 		if h.until > t.now && !(h.held && held) {
 			return &swarm.OwnedError{Owner: h.owner()}
 		}
-		fence = h.fence + 1
-		if err := t.w.exec(sqlOwn, loops, int64(pid), start, fence, t.now+lease.Microseconds(), bit(held)); err != nil {
+		o = swarm.Ownership{PID: pid, Fence: h.fence + 1, Lived: h.lived(lease, t)}
+		if err := t.w.exec(sqlOwn, loops, int64(pid), start, o.Fence, t.now+lease.Microseconds(), bit(held)); err != nil {
 			return err
 		}
-		t.fence = fence
+		t.fence = o.Fence
 		return nil
 	})
 	if err != nil {
 		l.unlockOwner()
-		return 0, err
+		return swarm.Ownership{}, err
 	}
-	return fence, nil
+	return o, nil
+}
+
+// lived returns when an owner last lived, as far as the file knows: it took or renewed its lease, or
+// the newest event was written before the lease ended. A later event is of a process that owned
+// nothing. The zero time means that there was no owner. One that gave up the run has no lease, and
+// the newest event tells of it.
+func (h holder) lived(lease time.Duration, t *tx) time.Time {
+	if h.fence == 0 {
+		return time.Time{}
+	}
+	at := h.until - lease.Microseconds()
+	if h.until == 0 || t.newest <= h.until {
+		at = max(at, t.newest)
+	}
+	return time.UnixMicro(min(at, t.now)).UTC()
 }
 
 // Renew extends the lease, see [swarm.Owned].

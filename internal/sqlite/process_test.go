@@ -188,15 +188,15 @@ func childOwns(l *Log) error {
 	if err != nil {
 		return err
 	}
-	fence, err := l.Own(context.Background(), "1", lease)
+	owner, err := l.Own(context.Background(), "1", lease)
 	if err != nil {
 		return err
 	}
-	fmt.Println("owns", fence)
+	fmt.Println("owns", owner.Fence)
 	for in.Scan() {
-		_, err := l.Append(context.Background(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.Tick}}})
+		_, err := l.Append(context.Background(), swarm.Batch{Fence: owner.Fence, Events: []swarm.Event{{Kind: swarm.Tick}}})
 		fmt.Println("append:", err)
-		fmt.Println("renew:", l.Renew(context.Background(), fence, lease))
+		fmt.Println("renew:", l.Renew(context.Background(), owner.Fence, lease))
 	}
 	return nil
 }
@@ -293,9 +293,9 @@ func TestAnOwnerStoppedInTheMiddleOfACommitIsKilled(t *testing.T) {
 func ownSoon(t *testing.T, l *Log) int64 {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
-		fence, err := l.Own(context.Background(), "1", time.Hour)
+		owner, err := l.Own(context.Background(), "1", time.Hour)
 		if err == nil {
-			return fence
+			return owner.Fence
 		}
 		if time.Now().After(end) {
 			t.Fatalf("the run is never given: %v", err)

@@ -79,19 +79,19 @@ func TestARunThatIsDrivenIsNotRemoved(t *testing.T) {
 	s := newStore(t)
 	log, err := s.Create(t.Context(), "r")
 	must(t, err)
-	fence, err := log.Own(t.Context(), "1", time.Minute)
+	owner, err := log.Own(t.Context(), "1", time.Minute)
 	must(t, err)
 	var owned *swarm.OwnedError
-	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: fence}); !errors.As(err, &owned) {
+	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: owner.Fence}); !errors.As(err, &owned) {
 		t.Errorf("with an owner: %v", err)
 	}
 	must(t, log.Close())
-	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: fence - 1}); !errors.Is(err, swarm.ErrFenced) {
+	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: owner.Fence - 1}); !errors.Is(err, swarm.ErrFenced) {
 		t.Errorf("driven since the caller looked: %v", err)
 	}
-	counted, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: fence, DryRun: true})
+	counted, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: owner.Fence, DryRun: true})
 	must(t, err)
-	removed, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: fence})
+	removed, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: owner.Fence})
 	must(t, err)
 	if counted != removed || removed.Files == 0 {
 		t.Errorf("counted %+v, removed %+v", counted, removed)
@@ -110,12 +110,12 @@ func TestAnOwnerWithoutTheLockKeepsItsRun(t *testing.T) {
 	log, err := s.Create(t.Context(), "r")
 	must(t, err)
 	defer log.Close()
-	fence, err := log.Own(t.Context(), "1", time.Minute)
+	owner, err := log.Own(t.Context(), "1", time.Minute)
 	must(t, err)
 	must(t, log.(*Log).change(t.Context(), func(tx *tx) error { return tx.w.exec("UPDATE run SET held=0") }))
 	log.(*Log).unlockOwner()
 	var owned *swarm.OwnedError
-	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: fence}); !errors.As(err, &owned) {
+	if _, err := s.Remove(t.Context(), "r", swarm.RemoveOptions{Fence: owner.Fence}); !errors.As(err, &owned) {
 		t.Errorf("removed: %v", err)
 	}
 }

@@ -91,9 +91,9 @@ func (c *CrashingLog) Body(h swarm.Hash) ([]byte, error) {
 }
 
 // Own takes the run, until the crash.
-func (c *CrashingLog) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
+func (c *CrashingLog) Own(ctx context.Context, loops string, lease time.Duration) (swarm.Ownership, error) {
 	if err := c.alive(); err != nil {
-		return 0, err
+		return swarm.Ownership{}, err
 	}
 	return c.Store.Own(ctx, loops, lease)
 }

@@ -20,19 +20,19 @@ const (
 // own takes the run, which must be free.
 func own(t *testing.T, l swarm.Owned) int64 {
 	t.Helper()
-	fence, err := l.Own(context.Background(), loops, long)
+	owner, err := l.Own(context.Background(), loops, long)
 	if err != nil {
 		t.Fatalf("own: %v", err)
 	}
-	return fence
+	return owner.Fence
 }
 
 // takes retries Own until it succeeds.
 func takes(t *testing.T, l swarm.Owned, lease time.Duration) (fence int64) {
 	t.Helper()
 	becomes(t, "the run is taken", func() bool {
-		f, err := l.Own(context.Background(), loops, lease)
-		fence = f
+		o, err := l.Own(context.Background(), loops, lease)
+		fence = o.Fence
 		return err == nil
 	})
 	return fence
@@ -138,13 +138,13 @@ var ownTests = []test{
 			t.Fatal(err)
 		}
 		fence := takes(t, other, long) // The first owner is silent, but alive: it still has the locks that end with its process.
-		if fence <= old {
-			t.Errorf("the fence went from %d to %d", old, fence)
+		if fence <= old.Fence {
+			t.Errorf("the fence went from %d to %d", old.Fence, fence)
 		}
 		// No key guards these writes, so only the fence can refuse them.
-		refused(t, l, swarm.Batch{Fence: old, Events: []swarm.Event{notice("a late tick")}}, swarm.ErrFenced)
-		refused(t, l, swarm.Batch{Fence: old, Events: []swarm.Event{to("inbox", "a late send")}}, swarm.ErrFenced)
-		if err := l.Renew(context.Background(), old, long); !is(err, swarm.ErrFenced) {
+		refused(t, l, swarm.Batch{Fence: old.Fence, Events: []swarm.Event{notice("a late tick")}}, swarm.ErrFenced)
+		refused(t, l, swarm.Batch{Fence: old.Fence, Events: []swarm.Event{to("inbox", "a late send")}}, swarm.ErrFenced)
+		if err := l.Renew(context.Background(), old.Fence, long); !is(err, swarm.ErrFenced) {
 			t.Errorf("the old owner renews: %v", err)
 		}
 		if who, ok := drives(t, third); !ok || who.Fence != fence {
@@ -163,17 +163,70 @@ var ownTests = []test{
 	}},
 	{"a lease that is over but not taken is kept by renewing", func(t *testing.T, o Opener) {
 		l, other := open(t, o), open(t, o)
-		fence, err := l.Own(context.Background(), loops, time.Microsecond)
+		owner, err := l.Own(context.Background(), loops, time.Microsecond)
 		if err != nil {
 			t.Fatal(err)
 		}
 		becomes(t, "the lease is over", func() bool { _, ok := drives(t, other); return !ok })
-		if err := l.Renew(context.Background(), fence, long); err != nil {
+		if err := l.Renew(context.Background(), owner.Fence, long); err != nil {
 			t.Fatal(err)
 		}
 		var owned *swarm.OwnedError
 		if _, err := other.Own(context.Background(), loops, long); !errors.As(err, &owned) {
 			t.Errorf("another owns: %v", err)
+		}
+	}},
+	{"a new owner learns when the one before it last lived", func(t *testing.T, o Opener) {
+		// dies has an owner do something and die, and returns what the next one learns.
+		dies := func(lease time.Duration, do func(l Store, fence int64)) time.Time {
+			t.Helper()
+			l := o(t)
+			owner, err := l.Own(context.Background(), loops, lease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(l, owner.Fence)
+			l.Close()
+			l = open(t, o)
+			next, err := l.Own(context.Background(), loops, lease)
+			if err == nil {
+				err = l.Disown(context.Background(), next.Fence)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return next.Lived
+		}
+		newest := func() time.Time { all := read(t, open(t, o)); return all[len(all)-1].Time }
+		l := o(t)
+		first, err := l.Own(context.Background(), loops, long)
+		if err != nil || first.PID != os.Getpid() || !first.Lived.IsZero() {
+			t.Fatalf("the first owner gets %+v, %v", first, err)
+		}
+		l.Close()
+		lived := dies(long, func(l Store, fence int64) {
+			add(t, l, swarm.Batch{Fence: fence, Events: []swarm.Event{notice("it works")}})
+		})
+		if !lived.Equal(newest()) {
+			t.Errorf("it wrote at %s, and is said to have lived at %s", newest(), lived)
+		}
+		lived = dies(long, func(l Store, fence int64) {
+			becomes(t, "the clock goes on", func() bool { return time.Now().After(newest().Add(time.Millisecond)) })
+			if err := l.Renew(context.Background(), fence, long); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !lived.After(newest()) || lived.After(time.Now()) {
+			t.Errorf("it renewed its lease after %s, and is said to have lived at %s", newest(), lived)
+		}
+		var over time.Time
+		lived = dies(short, func(l Store, fence int64) {
+			over = time.Now().Add(2 * short)
+			l.Close() // it is dead, and others write
+			becomes(t, "its lease is over", func() bool { add(t, open(t, o), events("mail")); return newest().After(over) })
+		})
+		if lived.After(over) {
+			t.Errorf("its lease was over at %s, and it is said to have lived at %s", over, lived)
 		}
 	}},
 	{"another version of the loops is refused", func(t *testing.T, o Opener) {

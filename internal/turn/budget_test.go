@@ -63,7 +63,7 @@ func (b *bench) ended(r flow.Result, err error, kind swarm.ErrorKind) {
 // One budget holds for all workers of a run: the order of their starts in the log decides.
 func TestThreeWorkersKeepOneBudget(t *testing.T) {
 	b, path := newBudget(t, 9, swarm.Budget{Calls: 3})
-	fence, err := b.log.Own(t.Context(), flow.Version, time.Minute)
+	owner, err := b.log.Own(t.Context(), flow.Version, time.Minute)
 	b.check(err)
 	line := &sync.WaitGroup{}
 	line.Add(9)
@@ -80,7 +80,7 @@ func TestThreeWorkersKeepOneBudget(t *testing.T) {
 		w := worker{b.runner(startLine{log, line}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
 			calls.Add(1)
 			return says(10)(ctx, r)
-		}), fence}
+		}), owner.Fence}
 		for turn := range 3 {
 			go func() {
 				r, err := w.Do(t.Context(), "root", task(3*n+turn+1))

@@ -413,15 +413,6 @@ func messages(items []mail.Item) (all []prompt.Message) {
 
 func typeOf(e swarm.Envelope) string { return cmp.Or(mail.MetaOf(e).Type, string(e.Kind)) }
 
-// limitTime limits the turn to the time that its agent has left in the swarm.
-func (w *work) limitTime() {
-	if w.c.Timeout > 0 {
-		limited := *w.task
-		limited.Timeout = w.c.Timeout
-		w.task = &limited
-	}
-}
-
 // subtask is the id of the agent's subtask in a swarm, or "".
 func (w *work) subtask() string {
 	if w.plan.Swarm == nil {

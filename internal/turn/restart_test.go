@@ -91,9 +91,9 @@ func (w worker) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, 
 // owner is the turn runner of a process that has just become the owner of the run.
 func (b *bench) owner(log swarm.Log, a agent) worker {
 	b.Helper()
-	fence, err := b.log.Own(b.Context(), flow.Version, time.Nanosecond)
+	owner, err := b.log.Own(b.Context(), flow.Version, time.Nanosecond)
 	b.check(err)
-	return worker{b.runner(log, a), fence}
+	return worker{b.runner(log, a), owner.Fence}
 }
 
 func (b *bench) runner(log swarm.Log, a agent) *turn.Runner {

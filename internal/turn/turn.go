@@ -11,6 +11,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -212,7 +213,6 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[w.agent.Provider]
-	w.limitTime()
 	r.fold.account.budget = p.Budget
 	w.model = w.spec.ModelFor(w.task, w.agent)
 	return w, nil
@@ -222,9 +222,9 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	if w.task.Timeout > 0 {
+	if most := cmp.Or(w.c.Timeout, w.task.Timeout); most > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout).WithHint(swarm.TimeoutHint))
+		ctx, stop = context.WithTimeoutCause(ctx, most, swarm.Errorf(swarm.TimedOut, "timed out after %s", cmp.Or(w.task.Timeout, most)).WithHint(swarm.TimeoutHint))
 		defer stop()
 	}
 	defer r.watchControl(w.c, cut)()

@@ -144,10 +144,10 @@ func lateWait(t *testing.T, run Subject) {
 	b.check(err)
 	defer log.Close()
 	done := make(chan error, 1)
-	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond)
+	owner, err := log.Own(t.Context(), flow.Version, time.Nanosecond)
 	b.check(err)
 	go func() {
-		_, err := b.runTeam(log, fence)
+		_, err := b.runTeam(log, owner.Fence)
 		done <- err
 	}()
 	<-started

@@ -92,11 +92,11 @@ func idleTells(t *testing.T, run Subject) {
 	log, err := b.store.Open(t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
-	fence, err := log.Own(t.Context(), flow.Version, leaseForTests)
+	owner, err := log.Own(t.Context(), flow.Version, leaseForTests)
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.adapters(&lazyLog{Log: log}), rootCall(fence))
+		_, err := b.run(t.Context(), b.adapters(&lazyLog{Log: log}), rootCall(owner.Fence))
 		done <- err
 	}()
 	woken, stop := log.Watch()
@@ -189,11 +189,11 @@ func lateOwner(t *testing.T, run Subject) {
 	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
-	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // The lease is over at once.
+	owner, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // The lease is over at once.
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.adapters(log), rootCall(fence))
+		_, err := b.run(t.Context(), b.adapters(log), rootCall(owner.Fence))
 		done <- err
 	}()
 	<-started
@@ -202,15 +202,15 @@ func lateOwner(t *testing.T, run Subject) {
 	defer other.Close()
 	newer, err := other.Own(t.Context(), flow.Version, time.Minute)
 	b.check(err)
-	if newer <= fence {
-		t.Fatalf("the fence did not grow: %d, then %d", fence, newer)
+	if newer.Fence <= owner.Fence {
+		t.Fatalf("the fence did not grow: %d, then %d", owner.Fence, newer.Fence)
 	}
 	close(finish)
 	if err := <-done; !errors.Is(err, swarm.ErrFenced) {
 		t.Fatalf("the late owner ended with %v", err)
 	}
 	for _, e := range []swarm.Event{{Kind: swarm.Tick, To: swarm.ToLoop("root")}, {Kind: swarm.TaskCompleted, Key: "task_ended:a/1", Task: "a"}} {
-		if _, err := log.Append(t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{e}}); !errors.Is(err, swarm.ErrFenced) {
+		if _, err := log.Append(t.Context(), swarm.Batch{Fence: owner.Fence, Events: []swarm.Event{e}}); !errors.Is(err, swarm.ErrFenced) {
 			t.Errorf("a late %s was answered with %v", e.Kind, err)
 		}
 	}

@@ -156,9 +156,9 @@ func (h *harness) drive(after int, committed bool) (flow.Result, error) {
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
 	h.check(err)
 	defer log.Close()
-	fence, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
+	owner, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
 	h.check(err)
-	return h.run(h.t.Context(), h.adapters(storetest.Crash(log, after, committed)), rootCall(fence))
+	return h.run(h.t.Context(), h.adapters(storetest.Crash(log, after, committed)), rootCall(owner.Fence))
 }
 
 func (h *harness) adapters(log swarm.Log) *engine.Adapters {

@@ -68,9 +68,9 @@ func (h *harness) driveTeam(after int, committed bool) (flow.Result, error) {
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
 	h.check(err)
 	defer log.Close()
-	fence, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
+	owner, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
 	h.check(err)
-	return h.runTeam(storetest.Crash(log, after, committed), fence)
+	return h.runTeam(storetest.Crash(log, after, committed), owner.Fence)
 }
 
 // runTeam runs the loop of a team that this process owns.

@@ -75,7 +75,7 @@ type fx struct {
 
 // An open call is one that the loop has made, and whose end it was not given yet.
 type open struct {
-	call    flow.Call // as first made
+	call    flow.Call // as first made, with the newest Timeout
 	started bool      // by this process
 }
 
@@ -173,6 +173,7 @@ func (x *fx) Go(c flow.Call) error {
 		o = &open{call: x.issue(c)}
 		x.asked[c.ID] = o
 	}
+	o.call.Timeout = c.Timeout
 	if _, ok, err := x.before(o.call); ok || err != nil {
 		return err
 	}

@@ -150,22 +150,22 @@ func (w *world) drive(id swarm.RunID, run engine.Engine, at int, committed bool)
 	log, err := w.store.Open(w.Context(), id, swarm.ReadWrite)
 	w.check(err)
 	defer log.Close()
-	fence, err := log.Own(w.Context(), flow.Version, time.Minute)
+	owner, err := log.Own(w.Context(), flow.Version, time.Minute)
 	w.check(err)
-	owned := swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: w.runs, Fence: fence})
+	owned := swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: w.runs, Fence: owner.Fence, Lived: owner.Lived})
 	owned.To = swarm.ToLoop(swarm.RootLoop)
 	// A driver writes it lazily. So what reads the log next may see it, or not.
-	_, err = log.Append(w.Context(), swarm.Batch{Fence: fence, Lazy: w.runs%2 == 0, Events: []swarm.Event{owned}})
+	_, err = log.Append(w.Context(), swarm.Batch{Fence: owner.Fence, Lazy: w.runs%2 == 0, Events: []swarm.Event{owned}})
 	w.check(err)
 	dying := storetest.Crash(log, at, committed)
-	api := &agentapi.Service{Run: id, Log: dying, Loop: swarm.RootLoop, Fence: fence}
+	api := &agentapi.Service{Run: id, Log: dying, Loop: swarm.RootLoop, Fence: owner.Fence}
 	r := &turn.Runner{Run: id, Log: dying, Dir: w.TempDir(), AgentAPI: api, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return agent{w, log, api}, nil }}
 	defer func() { w.check(r.Close()) }()
 	kind := "pipeline"
 	if w.plan.Team != nil {
 		kind = "team"
 	}
-	return run(w.Context(), &engine.Adapters{Log: dying, Turn: r, Mailer: api}, flow.Call{ID: swarm.RootLoop, Kind: kind, Ref: planKey, Fence: fence})
+	return run(w.Context(), &engine.Adapters{Log: dying, Turn: r, Mailer: api}, flow.Call{ID: swarm.RootLoop, Kind: kind, Ref: planKey, Fence: owner.Fence})
 }
 
 // live drives a run with agents, while a person answers their approvals.
