@@ -19,6 +19,10 @@ const (
 	TryAgain = "try again; with retries: N for the task that is done by itself"
 )
 
+// ErrSaidNothing is the cause of an error of a turn that the agent has ended without a word and
+// without using a tool.
+var ErrSaidNothing = errors.New("said nothing")
+
 // A Failure is the reason why a server did not answer a request.
 type Failure struct {
 	Err       *swarm.Error

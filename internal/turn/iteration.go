@@ -118,6 +118,9 @@ func (r *Runner) history(agent string) ([]prompt.Step, error) {
 				return nil, err
 			}
 		}
+		if s.action == prompt.StepOfWords && strings.TrimSpace(s.result) == "" {
+			s.result = "(it said nothing)"
+		}
 		s.stored = ""
 		steps[i] = prompt.Step{Iteration: s.number, Action: s.action, Words: s.words, Result: s.result, File: s.file, Again: s.again, Turn: s.turn}
 	}

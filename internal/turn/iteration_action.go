@@ -75,7 +75,7 @@ func (w *work) readAction(answer string) (a action.Action, says bool, err error)
 	if w.kind().Tools == providerkind.InProcess {
 		return a, err == nil, err
 	}
-	w.action = w.taken()
+	w.action = w.taken(answer)
 	return a, err == nil && w.action.Kind == "", nil
 }
 
@@ -106,7 +106,7 @@ func explained(err error) error {
 }
 
 // taken is what a program did in its turn, by its own tools and by ours.
-func (w *work) taken() *swarm.Action {
+func (w *work) taken(answer string) *swarm.Action {
 	switch {
 	case w.done:
 		return &swarm.Action{Kind: swarm.ActDone, Taken: true}
@@ -114,6 +114,9 @@ func (w *work) taken() *swarm.Action {
 		return &swarm.Action{Kind: swarm.ActToolCall, Taken: true}
 	case w.repetition.longest > 0:
 		return &swarm.Action{Kind: swarm.ActSendMessage, Taken: true}
+	}
+	if strings.TrimSpace(answer) == "" {
+		return &swarm.Action{Taken: true, Words: "says nothing"}
 	}
 	return &swarm.Action{Taken: true, Words: "says something"}
 }

@@ -249,6 +249,9 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	if r.Watch != nil {
 		r.Watch.Silent(w.c)
 	}
+	if w.c.Want == plan.WantAction && errors.Is(err, provider.ErrSaidNothing) {
+		err = nil // it has used its turn, and counts as an action without a tool
+	}
 	if err == nil {
 		reply = w.finishAnswer(reply)
 		err = r.checkAnswer(w, reply)

@@ -290,7 +290,7 @@ func (t *turn) checkEnd(ctx context.Context) error {
 		return t.askPerson(ctx)
 	}
 	if strings.TrimSpace(t.output()) == "" {
-		return swarm.Errorf(swarm.NoResult, "the remote agent ended its task and said nothing").
+		return swarm.Errorf(swarm.NoResult, "the remote agent ended its task and %w", provider.ErrSaidNothing).
 			WithHint("ask it for an answer in words")
 	}
 	return nil

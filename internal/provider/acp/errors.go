@@ -34,7 +34,7 @@ func (t *turn) checkEnd(end promptResult) error {
 		return swarm.Errorf(swarm.NoResult, "the agent says that it was cancelled, but swarm has not cancelled it")
 	}
 	if silent {
-		return swarm.Errorf(swarm.NoResult, "it ended its turn and said nothing").
+		return swarm.Errorf(swarm.NoResult, "it ended its turn and %w", provider.ErrSaidNothing).
 			WithHint("see what it wrote to standard error, or ask it for an answer")
 	}
 	return nil

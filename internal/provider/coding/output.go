@@ -116,7 +116,7 @@ func (t *turn) waitForModel(why string) {
 func (t *turn) succeed(message string) {
 	if message == "" && len(t.tools) == 0 {
 		t.fail(
-			swarm.Errorf(swarm.NoResult, "%s ended its turn and said nothing", t.facts.Title).
+			swarm.Errorf(swarm.NoResult, "%s ended its turn and %w", t.facts.Title, provider.ErrSaidNothing).
 				WithHint("ask for it in other words, or ask another model"),
 		)
 		return
