@@ -91,6 +91,7 @@ var measurements = []struct {
 	{"swarms", (*lab).swarms},
 	{"post", (*lab).post},
 	{"rest", (*lab).rest},
+	{"desks", (*lab).desks},
 }
 
 func measureAll(program, only, dir string, long bool) (err error) {

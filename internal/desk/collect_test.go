@@ -452,18 +452,3 @@ func FuzzReadDependencies(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkCopy copies inputs. `cp -r` of the same files is what it is compared with.
-func BenchmarkCopy(b *testing.B) {
-	from := b.TempDir()
-	for i := range 32 {
-		os.WriteFile(filepath.Join(from, string(rune('a'+i%26))+string(rune('a'+i/26))), make([]byte, 2<<20), 0o644)
-	}
-	b.SetBytes(32 * 2 << 20)
-	d := newDesk(b)
-	for b.Loop() {
-		if _, err := d.put(Input{Name: "in", Source: from}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -1,10 +1,8 @@
 package desk
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -86,37 +84,6 @@ func TestWatcherTellsOfViolations(t *testing.T) {
 	if e := <-changes; e.Violation == nil || e.Status.State != Running {
 		t.Fatalf("%+v", e)
 	}
-}
-
-// TestManyDesks measures how soon a change is seen, and what 1,000 desks cost when nothing happens.
-func TestManyDesks(t *testing.T) {
-	if os.Getenv("SWARM_TEST_LONG") == "" {
-		t.Skip("it measures: SWARM_TEST_LONG=1")
-	}
-	w := NewWatcher(WatchOptions{})
-	defer w.Close()
-	var desks []*Desk
-	var changes []<-chan Reading
-	for range 1000 {
-		d := newDesk(t)
-		desks = append(desks, d)
-		changes = append(changes, w.Add(d, Status{}))
-	}
-	await(t, Pending, changes...)
-	before := cpuTime(t)
-	idle := 20 * time.Second
-	<-time.After(idle)
-	used := cpuTime(t) - before
-	var late []time.Duration
-	for i, d := range desks {
-		start := time.Now()
-		replaceStatus(t, d, fmt.Sprintf(`{"state":"running","n":%d}`, i))
-		<-changes[i]
-		late = append(late, time.Since(start))
-	}
-	slices.Sort(late)
-	t.Logf("1,000 desks: %v of CPU in %v idle (%.2f %%); a change is seen after p50 %v, p99 %v", used, idle,
-		100*used.Seconds()/idle.Seconds(), late[len(late)/2], late[len(late)*99/100])
 }
 
 func TestFollow(t *testing.T) {
