@@ -359,6 +359,7 @@ type ProviderSpec struct {
 	Script     Hash              `json:"script,omitempty"`      // the script's file, stored with the plan
 	ScriptFile string            `json:"script_file,omitempty"` // its name in the compose file
 	BaseURL    string            `json:"base_url,omitempty"`
+	API        string            `json:"api,omitempty"`    // of several that a server may have; "" = what is usual at BaseURL
 	Models     map[string]string `json:"models,omitempty"` // by tier: small, medium, large
 	// Model is for turns that name neither a model nor a tier. "" leaves the choice to the program.
 	Model string `json:"model,omitempty"`

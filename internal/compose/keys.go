@@ -24,6 +24,7 @@ var choices = map[string]func() []string{
 	"on_stall":   fixed(swarm.OnStalls...),
 	"strategies": fixed(swarm.Strategies...),
 	"approvals":  fixed("ask", "auto", "deny"),
+	"apis":       fixed(providerkind.Responses, providerkind.Chat),
 	"sandboxes":  fixed(swarm.SandboxOS),
 	"networks":   fixed(swarm.NetworkAll, swarm.NetworkNone),
 }
@@ -59,6 +60,7 @@ type providerKeys struct {
 	Command     list[text]  `key:"command" loose:"" doc:"Program and arguments. The prompt comes on standard input, unless an argument holds {prompt}; {model} is the model."`
 	Script      text        `key:"script" doc:"The YAML file of a provider of the kind script."`
 	BaseURL     text        `key:"base_url" doc:"Where its server is."`
+	API         text        `key:"api" among:"apis" doc:"Which API of OpenAI its server is asked by: responses, or chat; without it responses at OpenAI itself, and chat at a base_url."`
 	Models      named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
 	MaxTokens   integer     `key:"max_tokens" min:"1" doc:"How long an answer of a model over HTTP may be."`
 	Temperature number      `key:"temperature" max:"2" doc:"The sampling temperature of a model over HTTP; without it the default of its server."`

@@ -145,7 +145,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 			v.Headers,
 		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
-		s.MaxTokens, s.Sandbox = v.MaxTokens.value, v.Sandbox.sandbox()
+		s.API, s.MaxTokens, s.Sandbox = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox()
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value
 		}

@@ -21,7 +21,7 @@ import (
 type Answer struct {
 	Text      string  `json:"text,omitempty"` // {prompt} in it is the request's prompt
 	Thinking  string  `json:"thinking,omitempty"`
-	Signature string  `json:"signature,omitempty"` // of the thinking; only anthropic's
+	Signature string  `json:"signature,omitempty"` // of the thinking; in responses it is encrypted_content
 	Calls     []Call  `json:"calls,omitempty"`
 	Stop      string  `json:"stop,omitempty"` // why it ended, in the protocol's own word; "" = what fits
 	Usage     Usage   `json:"usage,omitzero"`

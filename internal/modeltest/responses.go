@@ -78,14 +78,26 @@ func (r *response) event(name string, v object) {
 }
 
 func (r *response) whole(status string) object {
-	return object{
+	whole := object{
 		"id":     r.id,
 		"object": "response",
 		"status": status,
 		"model":  r.asked.Model,
 		"output": r.items,
-		"usage":  r.answer.Usage.responses(),
+		"usage":  r.answer.Usage.or(r.answer.Usage.responses()),
 	}
+	if r.answer.Stop != "" {
+		whole["incomplete_details"] = object{"reason": r.answer.Stop}
+	}
+	return whole
+}
+
+// status is how the response ends: completed, or incomplete for the reason that the script gives.
+func (r *response) status() string {
+	if r.answer.Stop != "" {
+		return "incomplete"
+	}
+	return "completed"
 }
 
 // item sends one item: empty, then in pieces, then whole. It is false when the stream has ended.
@@ -113,7 +125,7 @@ func writeResponses(s *stage, a Answer) {
 	r := &response{stage: s, id: "resp_" + rand.Text(), items: []object{}}
 	if a.Plain {
 		r.items = a.responseItems()
-		s.write(r.whole("completed"))
+		s.write(r.whole(r.status()))
 		return
 	}
 	r.event(
@@ -155,19 +167,19 @@ func writeResponses(s *stage, a Answer) {
 			return
 		}
 	}
-	r.event("response.completed", object{"response": r.whole("completed")})
+	r.event("response."+r.status(), object{"response": r.whole(r.status())})
 }
 
 func (a Answer) responseItems() (items []object) {
-	if a.Thinking != "" {
-		items = append(
-			items,
-			object{
-				"type":              "reasoning",
-				"summary":           []object{{"type": "summary_text", "text": a.Thinking}},
-				"encrypted_content": nil,
-			},
-		)
+	if a.Thinking != "" || a.Signature != "" {
+		reasoning := object{"type": "reasoning", "summary": []object{}, "encrypted_content": nil}
+		if a.Thinking != "" {
+			reasoning["summary"] = []object{{"type": "summary_text", "text": a.Thinking}}
+		}
+		if a.Signature != "" {
+			reasoning["encrypted_content"] = a.Signature
+		}
+		items = append(items, reasoning)
 	}
 	if a.Text != "" {
 		items = append(items, object{"type": "message", "role": "assistant", "status": "completed",

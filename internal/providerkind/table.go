@@ -15,11 +15,18 @@ const (
 	Notify     = "notify"
 )
 
+// The APIs of OpenAI's servers.
+const (
+	Responses = "responses"
+	Chat      = "chat"
+)
+
 // The keys of a provider that not every kind takes.
 const (
 	keyCommand     = "command"
 	keyScript      = "script"
 	keyBaseURL     = "base_url"
+	keyAPI         = "api"
 	keyModels      = "models"
 	keyMaxTokens   = "max_tokens"
 	keyTemperature = "temperature"
@@ -175,7 +182,7 @@ var table = []*Kind{
 		BaseURL: "https://api.anthropic.com", KeyVars: []string{"ANTHROPIC_API_KEY"},
 	},
 	{
-		Name: OpenAI, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,
+		Name: OpenAI, Keys: append([]string{keyAPI}, modelKeys...), Tools: InProcess, ToolNames: OurNames, Files: ByTools,
 		Model: NeedModel, ListPrices: true, Models: openAIModels,
 		BaseURL: "https://api.openai.com/v1", KeyVars: []string{"OPENAI_API_KEY"},
 	},

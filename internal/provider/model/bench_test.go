@@ -20,9 +20,9 @@ func BenchmarkTurn(b *testing.B) {
 	answer := modeltest.Answer{Text: strings.Repeat("here is what I have done, and why. ", 60), Usage: modeltest.Usage{Input: 1000, Output: 500}}
 	for _, kind := range kinds {
 		server := modeltest.Start(answer)
-		path := map[string]string{"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}[kind]
-		p, err := model.Open(swarm.ProviderSpec{Name: "team", Kind: kind, BaseURL: server.URL + "/v1", Env: map[string]string{keyName(kind): "$LOCAL"}},
-			provider.Options{Environ: []string{"LOCAL=" + key}})
+		spec := specOf(kind, server.URL)
+		spec.Env = map[string]string{keyName(kind): "$LOCAL"}
+		p, err := model.Open(spec, provider.Options{Environ: []string{"LOCAL=" + key}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func BenchmarkTurn(b *testing.B) {
 		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024
 		client := &http.Client{Transport: transport}
 		bare := func(b *testing.B) {
-			w, err := client.Post(server.URL+path, "application/json", bytes.NewReader(body))
+			w, err := client.Post(server.URL+"/v1"+paths[kind], "application/json", bytes.NewReader(body))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -176,9 +176,10 @@ func FuzzEvents(f *testing.F) {
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"x","tool_calls":[{"index":-1}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`)
 	f.Add(`{"type":"content_block_start","content_block":{"type":"tool_use","input":null}}` + "\n" + `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}`)
+	f.Add(`{"type":"response.output_item.done","item":{"type":"function_call","arguments":"{"}}` + "\n" + `{"type":"response.completed","response":{"status":"completed","output":[]}}`)
 	f.Add(`{"type":"error","error":{"type":"overloaded_error","code":7}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, d := range []dialect{anthropic{}, openai{}} {
+		for _, d := range []dialect{anthropic{}, openai{}, responses{}} {
 			tr := &turn{model: &model{}, live: func(swarm.Delta) {}}
 			a, end := tr.newAnswer()
 			l := d.newListener(a)
@@ -202,16 +203,18 @@ func FuzzAnswers(f *testing.F) {
 
 // The path of the API goes before the query of an address, and after its path.
 func TestWhereACallGoes(t *testing.T) {
-	for _, c := range []struct{ kind, base, want string }{
-		{"openai", "", "https://api.openai.com/v1/chat/completions"},
-		{"openai", "http://x/v1", "http://x/v1/chat/completions"},
-		{"openai", "http://x/v1/?api-version=2", "http://x/v1/chat/completions?api-version=2"},
-		{"openai", "http://x", "http://x/chat/completions"},
-		{"anthropic", "", "https://api.anthropic.com/v1/messages"},
-		{"anthropic", "http://x/v1/", "http://x/v1/messages"},
-		{"anthropic", "http://x/a?b=c/v1", "http://x/a/v1/messages?b=c/v1"},
+	for _, c := range []struct{ kind, api, base, want string }{
+		{"openai", "", "", "https://api.openai.com/v1/responses"},
+		{"openai", "chat", "", "https://api.openai.com/v1/chat/completions"},
+		{"openai", "responses", "https://x.openai.azure.com/openai/v1/", "https://x.openai.azure.com/openai/v1/responses"},
+		{"openai", "", "http://x/v1", "http://x/v1/chat/completions"},
+		{"openai", "", "http://x/v1/?api-version=2", "http://x/v1/chat/completions?api-version=2"},
+		{"openai", "", "http://x", "http://x/chat/completions"},
+		{"anthropic", "", "", "https://api.anthropic.com/v1/messages"},
+		{"anthropic", "", "http://x/v1/", "http://x/v1/messages"},
+		{"anthropic", "", "http://x/a?b=c/v1", "http://x/a/v1/messages?b=c/v1"},
 	} {
-		p, err := Open(swarm.ProviderSpec{Kind: c.kind, BaseURL: c.base}, provider.Options{})
+		p, err := Open(swarm.ProviderSpec{Kind: c.kind, API: c.api, BaseURL: c.base}, provider.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@
 // so that the model can correct it. The text streams out while it comes. A rate limit is followed
 // by a retry, and slows down all turns of the provider together.
 //
-// The two protocols are small, so this package speaks them directly. The vendors' libraries would
+// The protocols are small, so this package speaks them directly. The vendors' libraries would
 // add more to the start time of every command than everything else that it loads.
 package model
 
@@ -24,18 +24,29 @@ import (
 	"swarm/internal/secret"
 )
 
-// protocols are the APIs that are spoken here, by the kind of the provider.
-var protocols = map[string]struct {
-	dialect func(compatible bool) dialect // compatible: for a server of the user's own
-	path    string                        // below the base URL
-	drop    string                        // a suffix of the base URL that path has too
-}{
-	providerkind.Anthropic: {func(bool) dialect { return anthropic{} }, "/v1/messages", "/v1"},
-	providerkind.OpenAI: {
-		func(compatible bool) dialect { return openai{compatible: compatible} },
-		"/chat/completions",
-		"",
-	},
+// A protocol is an API that is spoken here.
+type protocol struct {
+	dialect dialect
+	path    string // below the base URL
+	drop    string // a suffix of the base URL that path has too
+}
+
+// protocolOf returns the API of a provider. OpenAI itself is asked by its newer API, and servers of
+// the user's own by the one that all of them have.
+func protocolOf(spec *swarm.ProviderSpec) (p protocol, ok bool) {
+	api := spec.API
+	if api == "" && spec.BaseURL == "" {
+		api = providerkind.Responses
+	}
+	switch {
+	case spec.Kind == providerkind.Anthropic:
+		return protocol{anthropic{}, "/v1/messages", "/v1"}, true
+	case spec.Kind == providerkind.OpenAI && api == providerkind.Responses:
+		return protocol{responses{}, "/responses", ""}, true
+	case spec.Kind == providerkind.OpenAI:
+		return protocol{openai{compatible: spec.BaseURL != ""}, "/chat/completions", ""}, true
+	}
+	return protocol{}, false
 }
 
 // A dialect encodes requests and decodes answers of one API.
@@ -71,7 +82,7 @@ type model struct {
 
 // Open makes the provider that spec describes. It makes no connection.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
-	protocol, ok := protocols[spec.Kind]
+	protocol, ok := protocolOf(&spec)
 	if !ok {
 		return nil, swarm.Errorf(
 			swarm.BadInput, "the provider %q is of the kind %q, which is not a model", spec.Name, spec.Kind)
@@ -80,7 +91,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	m := &model{
 		spec:    spec,
 		environ: opt.Environ,
-		dialect: protocol.dialect(spec.BaseURL != ""),
+		dialect: protocol.dialect,
 		keyName: kind.KeyVars[0],
 	}
 	u, err := url.Parse(cmp.Or(spec.BaseURL, kind.BaseURL))

@@ -28,15 +28,34 @@ type bench struct {
 	deltas []swarm.Delta
 }
 
-var kinds = []string{"anthropic", "openai"}
+// kinds are the protocols, as package modeltest calls them.
+var kinds = []string{"anthropic", "openai", "responses"}
 
-func keyName(kind string) string { return strings.ToUpper(kind) + "_API_KEY" }
+// paths are where each protocol is served, below /v1.
+var paths = map[string]string{"anthropic": "/messages", "openai": "/chat/completions", "responses": "/responses"}
+
+func keyName(kind string) string {
+	if kind == "anthropic" {
+		return "ANTHROPIC_API_KEY"
+	}
+	return "OPENAI_API_KEY"
+}
+
+// specOf is a provider that speaks a protocol with the server at a URL.
+func specOf(kind, url string) swarm.ProviderSpec {
+	spec := swarm.ProviderSpec{Name: "team", Kind: kind, BaseURL: url + "/v1"}
+	if kind == "responses" {
+		spec.Kind, spec.API = "openai", "responses"
+	}
+	return spec
+}
 
 func newBench(t *testing.T, kind string, script ...modeltest.Answer) *bench {
 	t.Helper()
 	s := modeltest.Start(script...)
 	t.Cleanup(s.Close)
-	spec := swarm.ProviderSpec{Name: "team", Kind: kind, BaseURL: s.URL + "/v1", Env: map[string]string{keyName(kind): "$LOCAL"}}
+	spec := specOf(kind, s.URL)
+	spec.Env = map[string]string{keyName(kind): "$LOCAL"}
 	return &bench{T: t, server: s, model: open(t, spec, "LOCAL="+key)}
 }
 
@@ -254,6 +273,30 @@ func TestThoughtsGoBackToTheirModel(t *testing.T) {
 	}
 }
 
+// A model that reasons gets its reasoning back, encrypted and in place, and without ids: the server
+// stores nothing that they could name.
+func TestReasoningGoesBackEncrypted(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		b := newBench(t, "responses", modeltest.Answer{Plain: plain, Thinking: "let me see", Signature: "gAAA", Text: "I add.", Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}},
+			modeltest.Answer{Thinking: "unsigned", Calls: []modeltest.Call{{ID: "y", Name: "add", Args: `{"a": 1,`}}}, modeltest.Answer{Text: "2"})
+		if reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}); err != nil || string(reply.Output) != "2" {
+			t.Fatal(err)
+		}
+		first, last := string(b.server.Requests()[0].Body), string(b.server.Requests()[2].Body)
+		for _, want := range []string{`"include":["reasoning.encrypted_content"],"store":false,"stream":true`, `"parameters":{"type":"object"`, `"strict":false`} {
+			if !strings.Contains(first, want) {
+				t.Errorf("the first request has no %s: %s", want, first)
+			}
+		}
+		want := `"input":[{"role":"user","content":"add"},{"encrypted_content":"gAAA","summary":[{"text":"let me see","type":"summary_text"}],"type":"reasoning"},` +
+			`{"content":[{"type":"output_text","text":"I add."}],"role":"assistant","type":"message"},{"arguments":"{\"a\": 1, \"b\": 1}","call_id":"x","name":"add","type":"function_call"},` +
+			`{"type":"function_call_output","call_id":"x","output":"2"},{"arguments":"{}","call_id":"y","name":"add","type":"function_call"},{"type":"function_call_output","call_id":"y",`
+		if !strings.Contains(last, want) {
+			t.Errorf("the last request is\n%s, want\n%s", last, want)
+		}
+	}
+}
+
 // A prompt is cached only if another request can follow.
 func TestPromptsAreCachedWhereTheyAreReadAgain(t *testing.T) {
 	b := newBench(t, "anthropic", modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}}, modeltest.Answer{Text: "2"})
@@ -334,7 +377,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestWhatStopsAnAnswer(t *testing.T) {
-	for _, c := range []struct{ kind, stop string }{{"anthropic", "max_tokens"}, {"anthropic", "refusal"}, {"openai", "length"}, {"openai", "content_filter"}} {
+	for _, c := range []struct{ kind, stop string }{{"anthropic", "max_tokens"}, {"anthropic", "refusal"}, {"openai", "length"}, {"openai", "content_filter"},
+		{"responses", "max_output_tokens"}, {"responses", "content_filter"}} {
 		b := newBench(t, c.kind, modeltest.Answer{Text: "I was", Stop: c.stop})
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
 		if b.fails(swarm.NoResult, reply, err); string(reply.Output) != "I was" {
@@ -431,7 +475,7 @@ func TestKeys(t *testing.T) {
 func TestNoKeyForStrangers(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Text: "hello"})
-		b.model = open(t, swarm.ProviderSpec{Name: "team", Kind: kind, BaseURL: b.server.URL + "/v1"}, keyName(kind)+"="+key)
+		b.model = open(t, specOf(kind, b.server.URL), keyName(kind)+"="+key)
 		if _, err := b.turn(t.Context(), provider.Request{Prompt: "?"}); err != nil {
 			t.Fatal(err)
 		}
@@ -445,8 +489,7 @@ func TestNoKeyForStrangers(t *testing.T) {
 func TestNobodyIsSentOn(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		other := newBench(t, kind, modeltest.Answer{Text: "thank you"})
-		path := map[string]string{"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}[kind]
-		b := newBench(t, kind, modeltest.Answer{Status: 307, Location: other.server.URL + path})
+		b := newBench(t, kind, modeltest.Answer{Status: 307, Location: other.server.URL + "/v1" + paths[kind]})
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
 		if e := b.fails(swarm.BadInput, reply, err); !strings.Contains(e.Hint, "base_url") || len(other.server.Requests()) > 0 {
 			t.Errorf("%q, and the other server was asked %d times", e.Hint, len(other.server.Requests()))

@@ -16,6 +16,7 @@ const (
 	optPrefill     option = "prefill"     // the beginning of the answer: newer models only answer a user's message
 	optTemperature option = "temperature" // models that reason take none
 	optOldLimit    option = "max_tokens"  // the older name of max_completion_tokens
+	optEncrypted   option = "encrypted"   // encrypted reasoning
 )
 
 // fieldOption is the option to return a field that the server has sent itself.

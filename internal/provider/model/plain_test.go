@@ -14,10 +14,14 @@ import (
 type asked struct {
 	Temperature *float64 `json:"temperature"`
 	Max         int64    `json:"max_tokens"`
+	MaxOutput   int64    `json:"max_output_tokens"`
 	Tools       []any    `json:"tools"`
-	Messages    []struct {
-		Role string `json:"role"`
-	} `json:"messages"`
+	Messages    []said   `json:"messages"`
+	Input       []said   `json:"input"`
+}
+
+type said struct {
+	Role string `json:"role"`
 }
 
 func plainly() provider.Request {
@@ -30,6 +34,9 @@ func (b *bench) asked(n int) (a asked, r modeltest.Request) {
 	r = b.server.Requests()[n]
 	if err := json.Unmarshal(r.Body, &a); err != nil {
 		b.Fatal(err)
+	}
+	if a.Input != nil {
+		a.Messages, a.Max = a.Input, a.MaxOutput
 	}
 	return a, r
 }
@@ -76,7 +83,7 @@ func TestAPrefillThatIsRefused(t *testing.T) {
 // An answer that is cut at the limit is an answer: its reader repairs it, or asks again.
 func TestAPlainAnswerThatIsCut(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
-		b := newBench(t, kind, modeltest.Answer{Text: "half of", Stop: map[string]string{"anthropic": "max_tokens", "openai": "length"}[kind]})
+		b := newBench(t, kind, modeltest.Answer{Text: "half of", Stop: map[string]string{"anthropic": "max_tokens", "openai": "length", "responses": "max_output_tokens"}[kind]})
 		reply, err := b.turn(t.Context(), plainly())
 		if err != nil || !strings.HasSuffix(string(reply.Output), "half of") {
 			t.Errorf("the turn ended with %q, %v", reply.Output, err)

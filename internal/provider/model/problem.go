@@ -32,6 +32,7 @@ func (p *problem) is(word string) bool { return p.Type == word || p.Code == word
 //	{"error": "text"}                                Ollama
 //	{"object": "error", "type", "code", "message"}   vLLM, Mistral
 //	{"detail": "text" or a list}                     FastAPI
+//	{"type": "error", "code", "message"}             OpenAI, in a stream of the Responses API
 func problemOf(data []byte) *problem {
 	data = bytes.TrimSpace(data)
 	var list []json.RawMessage
@@ -51,8 +52,11 @@ func problemOf(data []byte) *problem {
 		_ = json.Unmarshal(e, &f) // it is an object, and valid
 	}
 	p := &problem{Type: decodeText(f["type"]), Code: rawText(f["code"])}
-	if p.Type == "" {
+	switch p.Type {
+	case "":
 		p.Type = decodeText(f["status"])
+	case "error": // of an event, which says nothing about the error
+		p.Type = ""
 	}
 	for _, name := range []string{"message", "Message", "detail"} {
 		if p.Message == "" && !isNull(f[name]) {
@@ -100,6 +104,7 @@ var statuses = map[string]int{
 	"overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
 	"authentication_error": 401, "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
 	"invalid_request_error": 400, "invalid_prompt": 400, "BadRequestError": 400, "NotFoundError": 404,
+	"server_is_overloaded": 529, "slow_down": 503, "context_length_exceeded": 400, "model_not_found": 404,
 }
 
 // statusOf returns the status that an error would have had before the stream began. It is 0 if the

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -147,15 +148,20 @@ func TestQuirks(t *testing.T) {
 		"Anthropic's long prompt":           {kind: "anthropic", replies: []reply{{400, json1, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`}}, requests: 1, err: "the prompt is too long for the model (400): prompt is too long: 210000", want: swarm.BadPrompt},
 		"Anthropic's account":               {kind: "anthropic", replies: []reply{{400, json1, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`}}, requests: 1, err: "the account has no credit left (400): Your credit balance", want: swarm.RateLimited},
 		"Anthropic's error in one piece":    {kind: "anthropic", replies: []reply{{0, json1, `{"type":"error","error":{"type":"invalid_request_error","message":"no such tool"}}`}}, requests: 1, err: "(400): no such tool", want: swarm.BadInput},
-		"not Anthropic":                     {kind: "anthropic", replies: []reply{{0, json1, `{"choices":[{"message":{"content":"Hello"}}]}`}}, requests: 1, err: `cannot be understood: {"choices"`, want: swarm.Protocol},
+		"a model that does not reason": {kind: "responses", replies: []reply{{400, json1, `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include"}}`},
+			events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"done"}]}}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`)}, requests: 2, output: "done", told: []string{`"input":[{"role":"user","content":"add"}],"tools"`}},
+		"a refusal":                            {kind: "responses", replies: []reply{events(`{"type":"response.refusal.delta","output_index":0,"delta":"I cannot."}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`)}, requests: 1, err: "the model refused to answer: I cannot.", want: swarm.NoResult},
+		"an error in the stream of a response": {kind: "responses", replies: []reply{events(`{"type":"response.created","response":{}}`, `{"type":"error","code":"invalid_prompt","message":"flagged","param":null}`)}, requests: 1, err: "(400): flagged", want: swarm.BadInput},
+		"a response that fails":                {kind: "responses", replies: []reply{events(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"sorry"}}}`), events(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"done"}]}]}}`)}, requests: 2, output: "done"},
+		"a response that is too long":          {kind: "responses", replies: []reply{events(`{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}`)}, requests: 1, err: "the prompt is too long for the model (400): Your input", want: swarm.BadPrompt},
+		"tools in Chat Completions":            {replies: []reply{{400, json1, `{"error":{"message":"Function tools with reasoning_effort are not supported for gpt-6.1-terra in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.","type":"invalid_request_error"}}`}}, requests: 1, err: "use /v1/responses", want: swarm.BadInput},
+		"not Anthropic":                        {kind: "anthropic", replies: []reply{{0, json1, `{"choices":[{"message":{"content":"Hello"}}]}`}}, requests: 1, err: `cannot be understood: {"choices"`, want: swarm.Protocol},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			q := startQuirky(t, c.replies...)
-			spec := swarm.ProviderSpec{Kind: "openai", MaxTokens: 77}
-			if c.kind != "" {
-				spec.Kind = c.kind
-			}
+			spec := specOf(cmp.Or(c.kind, "openai"), q.URL)
+			spec.MaxTokens = 77
 			got, err := q.ask(t, spec, provider.Request{})
 			switch {
 			case c.err == "" && (err != nil || string(got.Output) != c.output):

@@ -14,13 +14,13 @@ import (
 func TestUnusableFigures(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		in, out := "prompt_tokens", "completion_tokens"
-		if kind == "anthropic" {
+		if kind != "openai" {
 			in, out = "input_tokens", "output_tokens"
 		}
 		for _, usage := range []string{
 			`{"IN": -1000000000, "OUT": 500}`, `{"IN": 1.5, "OUT": 500}`, `{"IN": "7", "OUT": 500}`, `{"IN": 9223372036854775807, "OUT": 500}`,
 			`{"IN": 1e30, "OUT": 500}`, `{"IN": [], "OUT": 500}`, `{"IN": -9223372036854775808, "OUT": 500, "prompt_tokens_details": {"cached_tokens": -5}}`,
-			`{"IN": 20, "OUT": -1}`, `{"IN": 20, "OUT": 1e400}`, `{"IN": 20, "OUT": 2, "prompt_tokens_details": [], "cache_read_input_tokens": -1}`,
+			`{"IN": 20, "OUT": -1}`, `{"IN": 20, "OUT": 1e400}`, `{"IN": 20, "OUT": 2, "prompt_tokens_details": [], "input_tokens_details": [], "cache_read_input_tokens": -1}`,
 			`"lots"`, `[]`, `7`, `{"IN": {}, "OUT": {}}`,
 		} {
 			raw := strings.NewReplacer("IN", in, "OUT", out).Replace(usage)

@@ -1,0 +1,298 @@
+package model
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/providerkind"
+)
+
+// responses is OpenAI's Responses API. It is the only one in which OpenAI's models that reason take
+// tools. The server stores nothing: the model's reasoning comes encrypted, and goes back with the
+// next request.
+type responses struct{}
+
+func (responses) signRequest(h http.Header, key string) { openai{}.signRequest(h, key) }
+
+type responsesAsk struct {
+	Model        string          `json:"model"`
+	Instructions string          `json:"instructions,omitempty"`
+	Input        []any           `json:"input"`
+	Tools        []responsesTool `json:"tools,omitempty"`
+	Temperature  *float64        `json:"temperature,omitempty"`
+	MaxOutput    int64           `json:"max_output_tokens,omitempty"`
+	Include      []string        `json:"include,omitempty"`
+	Store        bool            `json:"store"`
+	Stream       bool            `json:"stream"`
+}
+
+type responsesTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"` // true = every property is required, which ours are not
+}
+
+type responsesMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type responsesResult struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+const (
+	// encryptedReasoning asks for the reasoning in a form that can go back.
+	encryptedReasoning = "reasoning.encrypted_content"
+	// leastOutput is the least limit of tokens that the API takes.
+	leastOutput = 16
+)
+
+// encodeRequest encodes the whole conversation.
+func (responses) encodeRequest(c *conversation) ([]byte, error) {
+	q := responsesAsk{
+		Model:        c.model,
+		Instructions: c.system,
+		Input:        []any{responsesMessage{"user", c.prompt}},
+		Temperature:  c.sentTemperature(),
+		Stream:       true,
+	}
+	if c.maxTokens > 0 {
+		q.MaxOutput = max(c.maxTokens, leastOutput)
+	}
+	if !c.leftOut[optEncrypted] {
+		q.Include = []string{encryptedReasoning}
+	}
+	for _, tool := range c.tools {
+		q.Tools = append(q.Tools, responsesTool{Type: "function", Name: tool.Name, Description: tool.Description, Parameters: schemaOf(tool)})
+	}
+	for _, r := range c.rounds {
+		for _, item := range r.message.([]fields) {
+			q.Input = append(q.Input, item)
+		}
+		for _, x := range r.results {
+			q.Input = append(q.Input, responsesResult{"function_call_output", x.call, x.text})
+		}
+		if r.aside != "" {
+			q.Input = append(q.Input, responsesMessage{"user", r.aside})
+		}
+	}
+	return marshal(q)
+}
+
+func (responses) goesOn() bool { return false }
+
+// refused finds models that do not reason, which refuse to encrypt their reasoning.
+func (responses) refused(_ *conversation, words string) option {
+	if strings.Contains(words, "encrypted") {
+		return optEncrypted
+	}
+	return ""
+}
+
+func (responses) newListener(a *answer) listener {
+	return &responsesListener{answer: a, streamed: map[int]bool{}}
+}
+
+// A responsesListener decodes a response. Its items come whole at their end, after their texts came
+// in pieces.
+type responsesListener struct {
+	answer   *answer
+	items    []json.RawMessage
+	streamed map[int]bool // by index of an item: its text came in pieces
+}
+
+// A response is the whole response, at its end.
+type response struct {
+	Status     string                            `json:"status"`
+	Output     []json.RawMessage                 `json:"output"`
+	Error      json.RawMessage                   `json:"error"`
+	Incomplete struct{ Reason string }           `json:"incomplete_details"`
+	Usage      provider.Reported[responsesUsage] `json:"usage"`
+}
+
+type responsesUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"` // reasoning is a part of it
+	Details struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+}
+
+// handleEvent takes one event of the stream.
+func (l *responsesListener) handleEvent(data []byte) error {
+	var e struct {
+		Type     string          `json:"type"`
+		Index    int             `json:"output_index"`
+		Summary  int             `json:"summary_index"`
+		Delta    string          `json:"delta"`
+		Item     json.RawMessage `json:"item"`
+		Response json.RawMessage `json:"response"`
+		Error    json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	a := l.answer
+	a.heard = a.heard || strings.HasPrefix(e.Type, "response.")
+	switch e.Type {
+	case "response.output_text.delta":
+		l.streamed[e.Index] = true
+		return a.show(swarm.DeltaText, e.Delta)
+	case "response.refusal.delta":
+		a.stop, l.streamed[e.Index] = stopRefusal, true
+		return a.show(swarm.DeltaText, e.Delta)
+	case "response.reasoning_summary_part.added":
+		if e.Summary > 0 {
+			return a.show(swarm.DeltaThinking, "\n\n")
+		}
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		l.streamed[e.Index] = true
+		return a.show(swarm.DeltaThinking, e.Delta)
+	case "response.output_item.done":
+		l.items = append(l.items, append(json.RawMessage(nil), e.Item...))
+		if !l.streamed[e.Index] {
+			return l.showItem(e.Item)
+		}
+	case "response.completed", "response.incomplete", "response.failed":
+		if err := l.handleEnd(e.Response); err != nil {
+			return err
+		}
+		return io.EOF
+	default:
+		if e.Type == "error" || !isNull(e.Error) {
+			return failureIn(data)
+		}
+	}
+	return nil
+}
+
+// handleEnd takes the whole response. Its items have come already, unless the server sent no events
+// for them.
+func (l *responsesListener) handleEnd(data []byte) error {
+	var r response
+	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	a := l.answer
+	if u := r.Usage.Value; r.Usage.Given {
+		f := provider.Figures{Unusable: r.Usage.Unusable}
+		in, out := f.Count(u.Input), f.Count(u.Output)
+		cached := min(f.Count(u.Details.Cached), in)
+		a.tokens, a.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
+	}
+	if !isNull(r.Error) {
+		return failureIn(data)
+	}
+	if l.items == nil {
+		l.items = r.Output
+		for _, item := range r.Output {
+			if err := l.showItem(item); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case r.Status == "incomplete" && r.Incomplete.Reason == "content_filter":
+		a.stop = stopRefusal
+	case r.Status == "incomplete":
+		a.stop = stopLength
+	case r.Status == "failed", r.Status == "cancelled":
+		return failureOf(http.StatusInternalServerError, &problem{Message: "the response is " + r.Status})
+	case a.stop == stopNot && (r.Status != "" || r.Output != nil):
+		a.stop = stopDone
+	}
+	return nil
+}
+
+func (l *responsesListener) handleWhole(data []byte) error {
+	err := l.handleEnd(data)
+	if err == nil && l.answer.stop == stopNot && problemOf(data) != nil {
+		return failureIn(data)
+	}
+	return err
+}
+
+// A responsesItem is the part of an item that is shown, or called.
+type responsesItem struct {
+	Type    string `json:"type"`
+	CallID  string `json:"call_id"`
+	Name    string `json:"name"`
+	Args    string `json:"arguments"`
+	Summary []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+	Content []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text,omitempty"`
+		Refusal string `json:"refusal,omitempty"`
+	} `json:"content"`
+}
+
+// showItem shows the text of an item that did not come in pieces.
+func (l *responsesListener) showItem(data []byte) error {
+	var item responsesItem
+	if err := json.Unmarshal(data, &item); err != nil {
+		return err
+	}
+	for _, s := range item.Summary {
+		if err := l.answer.show(swarm.DeltaThinking, s.Text); err != nil {
+			return err
+		}
+	}
+	if item.Type != "message" {
+		return nil
+	}
+	for _, c := range item.Content {
+		if c.Refusal != "" {
+			l.answer.stop = stopRefusal
+		}
+		if err := l.answer.show(swarm.DeltaText, c.Text+c.Refusal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// message returns the items as they go back, and collects the calls. Ids are left out: the server
+// would look for items that it has not stored. So is reasoning that is not encrypted, because the
+// server cannot read it.
+func (l *responsesListener) message() (any, error) {
+	said := []fields{}
+	for _, data := range l.items {
+		var item responsesItem
+		var f fields
+		if err := json.Unmarshal(data, &item); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(data, &f); err != nil {
+			return nil, err
+		}
+		delete(f, "id")
+		delete(f, "status")
+		switch item.Type {
+		case "reasoning":
+			if isNull(f["encrypted_content"]) {
+				continue
+			}
+			if isNull(f["content"]) {
+				delete(f, "content")
+			}
+		case "message":
+			f["content"] = encodeValue(item.Content) // without annotations
+		case "function_call":
+			l.answer.calls = append(l.answer.calls, &call{item.CallID, item.Name, item.Args})
+			f["arguments"] = encodeValue(string(validArguments(item.Args)))
+		}
+		said = append(said, f)
+	}
+	return said, nil
+}
