@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func (a *app) logsCommand() *cobra.Command {
 		Short: "Print what agents said, and how their tasks went",
 		Long: `Print what the agents of a run said, in order of time, with the events of their tasks in between.
 Each line starts with its task and a mark: | output, ! standard error, > tools. If a turn's stream is
-gone, print its stored output.
+gone, print its stored output. Lines of a swarm are those of swarm solve.
 
 With --json each line is {time, task, turn, kind, text}.
 
@@ -83,19 +84,76 @@ func (a *app) logs(ref string, o logOptions) error {
 	if err != nil {
 		return err
 	}
+	if p.Kind == swarm.SwarmRun && !a.json {
+		return w.swarm(l)
+	}
 	timeline, lines, err := w.past(l, end)
 	if err == nil {
 		err = w.catchUp()
 	}
 	if err == nil && o.follow {
-		ctx, end := leaveSignals()
-		defer end()
-		err = timeline.Follow(ctx, lines.Take)
-		if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			return nil // a reader that stops watching is no failure
-		}
+		err = follow(timeline, lines.Take)
 	}
 	return errors.Join(err, lines.End(), w.catchUp())
+}
+
+// follow prints what is new until the run has no driver, or the user leaves, which is no failure.
+func follow(timeline *run.Timeline, take func(run.Entry) error) error {
+	ctx, end := leaveSignals()
+	defer end()
+	err := timeline.Follow(ctx, take)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+// swarm prints the log of a swarm as `swarm solve` prints it: its agents answer in JSON, which is not
+// for people.
+func (w *logWriter) swarm(l *run.Reader) error {
+	at := &swarmLog{logWriter: w}
+	lines := term.NewLines(view.New(l.ID), at, w.color)
+	lines.ShowsAnswer = true
+	take := func(e run.Entry) error {
+		if at.time = e.Time; e.Event != nil {
+			lines.Event(e.Event)
+		} else {
+			lines.Delta(e.Task, e.Delta())
+		}
+		return nil
+	}
+	timeline := l.Timeline()
+	err := timeline.ReadNew(take)
+	if err == nil {
+		err = w.catchUp()
+	}
+	if err == nil && w.follow {
+		err = follow(timeline, take)
+	}
+	return errors.Join(err, lines.Close(), w.catchUp())
+}
+
+// A swarmLog selects lines that are drawn already.
+type swarmLog struct {
+	*logWriter
+	time time.Time // of the entry that is drawn
+}
+
+func (s *swarmLog) Write(drawn []byte) (int, error) {
+	for line := range strings.Lines(string(drawn)) {
+		line = strings.TrimSuffix(line, "\n")
+		task, text := term.SplitLine(line)
+		if err := s.take(logLine{run.Line{Time: s.time, Task: task, Text: text}, line}); err != nil {
+			return 0, err
+		}
+	}
+	return len(drawn), nil
+}
+
+// A logLine is a line of a log. That of a swarm is drawn already.
+type logLine struct {
+	run.Line
+	drawn string
 }
 
 // manyTasks is the number of tasks from which on lines of a run are printed without knowing all of its
@@ -140,7 +198,7 @@ func (w *logWriter) past(l *run.Reader, end run.TimelineEnd) (timeline *run.Time
 			timeline.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
 		}
 		w.held, w.sure, w.late = nil, false, 0
-		lines = &run.Lines{Fn: w.take}
+		lines = &run.Lines{Fn: func(l run.Line) error { return w.take(logLine{Line: l}) }}
 		err := timeline.ReadNew(func(m run.Entry) error {
 			w.sure = w.sure || m.Event != nil
 			return lines.Take(m)
@@ -156,10 +214,11 @@ type logWriter struct {
 	logOptions
 	app   *app
 	print *term.LogLines
-	held  []run.Line // the last lines so far, until catchUp prints them
-	sure  bool       // an event was read, so no later line is missing
-	late  int        // lines since sure
-	live  bool       // lines are printed at once
+	color bool
+	held  []logLine // the last lines so far, until catchUp prints them
+	sure  bool      // an event was read, so no later line is missing
+	late  int       // lines since sure
+	live  bool      // lines are printed at once
 }
 
 func (a *app) logWriter(p view.Picture, o logOptions) (*logWriter, error) {
@@ -181,10 +240,10 @@ func (a *app) logWriter(p view.Picture, o logOptions) (*logWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logWriter{logOptions: o, app: a, print: term.NewLogLines(a.stdout, p, color)}, nil
+	return &logWriter{logOptions: o, app: a, color: color, print: term.NewLogLines(a.stdout, p, color)}, nil
 }
 
-func (w *logWriter) take(line run.Line) error {
+func (w *logWriter) take(line logLine) error {
 	switch {
 	case len(w.tasks) > 0 && !slices.Contains(w.tasks, line.Task),
 		line.Time.Before(w.since),
@@ -221,13 +280,17 @@ func (w *logWriter) catchUp() error {
 	return nil
 }
 
-func (w *logWriter) write(line run.Line) error {
+func (w *logWriter) write(line logLine) error {
 	if w.app.json {
-		return w.app.print(line)
+		return w.app.print(line.Line)
 	}
 	stamp := ""
 	if w.times {
 		stamp = line.Time.Local().Format("2006-01-02 15:04:05.000 ")
+	}
+	if line.drawn != "" {
+		_, err := io.WriteString(w.app.stdout, term.Paint(w.color).With(term.Dim, stamp)+line.drawn+"\n")
+		return err
 	}
 	for text := range strings.SplitSeq(line.Text, "\n") {
 		if err := w.print.Print(stamp, line.Task, line.Kind, text); err != nil {

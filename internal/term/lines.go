@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"swarm"
 	"swarm/internal/excerpt"
 	"swarm/internal/plan"
@@ -17,7 +19,9 @@ import (
 // a reader that stops reading stops the agents: that is the backpressure of a pipe.
 type Lines struct {
 	*linesOutput
-	under string // the task that the run does as a swarm; "" = it is the run that is shown
+	// ShowsAnswer also prints the answer of a swarm, which `swarm solve` prints in its own way.
+	ShowsAnswer bool
+	under       string // the task that the run does as a swarm; "" = it is the run that is shown
 
 	// The mutex of the output guards the fields below.
 	run   *view.Run
@@ -264,6 +268,12 @@ func (l *Lines) Delta(task string, d swarm.Delta) {
 	}
 	l.print.Delta(l.name(task), d)
 	l.flush()
+}
+
+// SplitLine returns the name in front of a printed line, and its text without the mark.
+func SplitLine(line string) (name, text string) {
+	name, text, _ = strings.Cut(ansi.Strip(line), " ")
+	return name, strings.TrimLeft(text, barText+barError+barTool+barThink)
 }
 
 // label prints a line about a task or the run.

@@ -272,7 +272,7 @@ func (l *Lines) hides(task string, d swarm.Delta) bool {
 	}
 	if v.hidden == unknown && strings.TrimSpace(d.Text) != "" {
 		v.hidden = shown
-		if task == swarm.Supervisor || isAction(d.Text) {
+		if task == swarm.Supervisor && !l.ShowsAnswer || isAction(d.Text) {
 			v.hidden = hidden
 		}
 	}
