@@ -73,21 +73,18 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 		}
 		return a.showTurn(l, t, o)
 	}
-	p, err := l.Living()
+	report, err := l.Report()
 	if err != nil {
 		return err
 	}
-	d, err := l.Details()
-	if err != nil {
-		return err
-	}
+	p, d := report.Picture, report.Details
 	if a.json {
-		return a.showJSON(l, view.NewReport(p, d), o.prompts)
+		return a.showJSON(l, report, o.prompts)
 	}
 	if err := a.showRun(p, d); err != nil {
 		return err
 	}
-	if answer, err := l.Answer(); p.Answer != "" && err == nil && answer.Unsourced {
+	if p.Unsourced {
 		fmt.Fprintln(a.stdout, "\n"+namesNoSource)
 	}
 	if o.prompts || o.spans {

@@ -11,7 +11,6 @@ import (
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/run"
-	"swarm/internal/view"
 )
 
 type runList struct {
@@ -110,15 +109,11 @@ func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
-	p, err := l.Living()
+	report, err := l.Report()
 	if err != nil {
 		return reply{}, err
 	}
-	d, err := l.Details()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(view.NewReport(p, d))
+	return ok(report)
 }
 
 // steer makes the handler of a command to a run that has not ended. The reply is sent when the

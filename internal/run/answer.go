@@ -58,6 +58,24 @@ func (r *Reader) Answer() (Answer, error) {
 	return a, nil
 }
 
+// Report returns everything that `swarm show` tells about a run.
+func (r *Reader) Report() (view.Report, error) {
+	p, err := r.Living()
+	if err != nil {
+		return view.Report{}, err
+	}
+	d, err := r.Details()
+	if err != nil {
+		return view.Report{}, err
+	}
+	p.Actions = d.Actions
+	if p.Answer != "" {
+		answer, err := r.Answer()
+		p.Unsourced = err == nil && answer.Unsourced // a text that is gone does not hide the rest
+	}
+	return view.Report{Picture: p, Details: d}, nil
+}
+
 // resolve looks up a reference. It names an agent of the swarm or a subtask, and an iteration. ok is
 // false if it names neither: then it is ordinary text, such as an index.
 func (r *Reader) resolve(ref string, tasks []view.Task) (found view.Reference, ok bool, err error) {
@@ -82,6 +100,9 @@ func (r *Reader) resolve(ref string, tasks []view.Task) (found view.Reference, o
 	found.Found, found.Turn, found.What = true, t.ID, string(t.Status)
 	if t.Action != nil {
 		found.What = t.Did()
+		if t.ActionStarts > 1 {
+			found.What += ", perhaps twice: a crash cut it"
+		}
 	}
 	return found, true, nil
 }

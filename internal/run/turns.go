@@ -55,14 +55,29 @@ func (r *Reader) Turn(name string) (view.Turn, error) {
 // one counts.
 func (r *Reader) collectAction(c *view.Collector, id swarm.TurnID) error {
 	for n := 1; ; n++ {
-		e, there, err := r.log.Find(swarm.EndKey(swarm.ActionID(id, n)))
-		if err != nil || !there {
-			return err
+		action := swarm.ActionID(id, n)
+		for start := 1; ; start++ {
+			there, err := r.take(c, swarm.StartKey(swarm.TurnID(action), start))
+			if err != nil {
+				return err
+			}
+			if !there {
+				break
+			}
 		}
-		if err := c.Take(&e); err != nil {
+		if there, err := r.take(c, swarm.EndKey(action)); err != nil || !there {
 			return err
 		}
 	}
+}
+
+// take collects the event with a key, and reports whether it is there.
+func (r *Reader) take(c *view.Collector, key string) (bool, error) {
+	e, there, err := r.log.Find(key)
+	if err == nil && there {
+		err = c.Take(&e)
+	}
+	return there, err
 }
 
 // A FullTurn is a turn with its texts.

@@ -27,12 +27,6 @@ type Report struct {
 	Details
 }
 
-// NewReport returns the report of a run.
-func NewReport(p Picture, d Details) Report {
-	p.Actions = d.Actions
-	return Report{p, d}
-}
-
 // A Topic is its entries, oldest first.
 type Topic struct {
 	Topic   string       `json:"topic"`

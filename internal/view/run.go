@@ -75,8 +75,9 @@ type Head struct {
 	Status    swarm.Status     `json:"status"`              // running, pausing, paused, completed, failed, cancelled or interrupted
 	Exit      int              `json:"exit"`                // the exit code of `swarm up`; valid when the run has ended
 	Reason    string           `json:"reason,omitempty"`
-	Report    string           `json:"report,omitempty"` // of a team: its lead's report
-	Answer    swarm.TurnID     `json:"answer,omitempty"` // of a swarm: the turn that holds the answer
+	Report    string           `json:"report,omitempty"`    // of a team: its lead's report
+	Answer    swarm.TurnID     `json:"answer,omitempty"`    // of a swarm: the turn that holds the answer
+	Unsourced bool             `json:"unsourced,omitempty"` // the answer names no source; only a report knows it, which reads the answer
 	Swarm     *SwarmLimits     `json:"swarm,omitempty"`
 	Started   time.Time        `json:"started,omitzero"`
 	Ended     time.Time        `json:"ended,omitzero"`
