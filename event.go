@@ -177,6 +177,10 @@ const (
 	ArtifactStored   EventKind = "artifact_stored" // [Artifact]
 	TopicPublished   EventKind = "topic_published" // [TopicEntry], addressed to [ToTopics]
 
+	DeskOpened    EventKind = "desk_opened"    // [DeskOpening]: the turn goes through this desk
+	DeskChanged   EventKind = "desk_changed"   // [DeskStatus]: the worker has written another status
+	DeskCollected EventKind = "desk_collected" // [DeskCollection]: the outbox was read
+
 	TreeRecorded EventKind = "tree_recorded" // [Snapshot]: the git tree when the run began or ended
 	Notice       EventKind = "notice"        // [Reason]: something a person should know
 )
@@ -190,6 +194,7 @@ var EventKinds = []EventKind{
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
 	AgentEnded, AgentRestarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
 	ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
+	DeskOpened, DeskChanged, DeskCollected,
 	TreeRecorded, Notice,
 }
 

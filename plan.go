@@ -43,6 +43,7 @@ type Plan struct {
 	Team        *Team          `json:"team,omitempty"`   // of a team, which has no tasks: how it works
 	Swarm       *Swarm         `json:"swarm,omitempty"`  // of a swarm, which is a team too: how its agents iterate
 	Stdin       Hash           `json:"stdin,omitempty"`  // the text of {{STDIN}}
+	Desks       string         `json:"desks,omitempty"`  // the folder of the desks; absolute; "" = one in the state folder
 	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
 }
 
@@ -76,8 +77,34 @@ type Task struct {
 	Tier        string            `json:"tier,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	Workdir     string            `json:"workdir,omitempty"` // absolute
-	Desk        bool              `json:"desk,omitempty"`
-	Swarm       *SwarmTask        `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does
+	Desk        Worker            `json:"desk,omitempty"`    // who does it at a desk; "" = as the agent says
+	Files       []string          `json:"files,omitempty"`   // files and folders that its desk gets; absolute
+	Swarm       *SwarmTask        `json:"swarm,omitempty"`   // a swarm does it, and its agents are like Agent; nil = the agent does
+}
+
+// A Worker says who works at a desk, the folder through which a turn is done by files.
+type Worker string
+
+// The workers.
+const (
+	CommandWorker  Worker = "command"  // the agent's provider, with the desk as its folder
+	ExternalWorker Worker = "external" // a person or a program that the runtime does not start
+	NoWorker       Worker = "none"     // there is no desk, although the agent has one
+)
+
+// Workers lists the workers that a file may name. The first is the default.
+var Workers = []string{string(CommandWorker), string(ExternalWorker)}
+
+// WorkerOf returns who does the task at a desk; "" = it has no desk. The task's own value wins over
+// its agent's.
+func (t *Task) WorkerOf(a *Agent) Worker {
+	switch t.Desk {
+	case "":
+		return a.Desk
+	case NoWorker:
+		return ""
+	}
+	return t.Desk
 }
 
 // The kinds of tasks: what does a task.
@@ -121,6 +148,10 @@ func FirstAttempt(turn TurnID) TurnID {
 type Dependency struct {
 	Task      string    `json:"task"`
 	Condition Condition `json:"condition"`
+	// Outputs are paths below outbox/ of its desk that the desk of the waiting task gets; nil = all that
+	// it delivered. CopyTo is the folder below inbox/ for them; "" = one with the task's name.
+	Outputs []string `json:"outputs,omitempty"`
+	CopyTo  string   `json:"copy_to,omitempty"`
 }
 
 // A Condition says which outcomes of a task meet a dependency on it.
@@ -176,6 +207,7 @@ type Agent struct {
 	Root        string            `json:"root,omitempty"`      // the folder that its tools may touch; absolute
 	Permissions Permissions       `json:"permissions,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
+	Desk        Worker            `json:"desk,omitempty"` // who does its turns at a desk; "" = they have none
 }
 
 // Permissions are the actions beyond its work that an agent may take.

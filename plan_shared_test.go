@@ -11,7 +11,7 @@ import (
 func TestReadersShareAPlan(t *testing.T) {
 	p := Plan{Kind: PipelineRun, Groups: []Group{{Iterations: 2}},
 		Tasks: []Task{{Name: "a", Agent: "a", Prompt: "x", Env: map[string]string{"K": "v"}},
-			{Name: "b", Agent: "b", Prompt: "x", DependsOn: []Dependency{{"a", OnAny}}, Inputs: map[string]string{"i": "a"}}},
+			{Name: "b", Agent: "b", Prompt: "x", DependsOn: []Dependency{{Task: "a", Condition: OnAny}}, Inputs: map[string]string{"i": "a"}}},
 		Agents: []Agent{{Name: "a", Provider: "sh", Tools: []string{"t"}}, {Name: "b", Provider: "sh"}}}
 	e := NewEvent(PlanAdded, p)
 	first, err := PlanOf(&e)

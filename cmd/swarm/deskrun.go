@@ -109,22 +109,14 @@ func (a *app) runDesk(r *deskRun) error {
 	if err := a.keepInputs(r.Desk, manifest); err != nil {
 		return err
 	}
-	reading, err := a.work(ctx, w, r)
-	if err != nil {
-		return r.cut(reading, err)
-	}
-	c, err := r.Collect(context.WithoutCancel(ctx), desk.CollectOptions{Status: reading.Status, Manifest: &manifest})
+	attempt, err := a.attempt(w, r, manifest)
 	if err != nil {
 		return err
 	}
-	c.Violations = append(c.Violations, changed...)
-	if reading.Violation != nil {
-		c.Violations = append(c.Violations, reading.Violation)
-	}
-	if why := c.Failure(); why != nil {
-		if err := r.Fail(reading.Status, *why); err != nil {
-			return err
-		}
+	attempt.Violations = changed
+	c, err := r.Do(ctx, attempt)
+	if err != nil {
+		return err
 	}
 	return a.printCollection(r.Desk, c)
 }
@@ -202,46 +194,38 @@ func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) er
 	return nil
 }
 
-// work has the worker work, and returns how it ended.
-func (a *app) work(ctx context.Context, w *desk.Watcher, r *deskRun) (desk.Reading, error) {
-	tell := func(now desk.Reading) {
+// attempt starts the worker's program, if there is one.
+func (a *app) attempt(w *desk.Watcher, r *deskRun, m desk.Manifest) (desk.Attempt, error) {
+	at := desk.Attempt{Watcher: w, Manifest: m, Resumed: len(r.command) == 0}
+	at.Tell = func(now desk.Reading) {
 		if !a.json && now.Status.State != desk.Pending {
 			a.tellDesk(a.stderr, r.Desk, now)
 		}
 	}
-	pending := desk.Status{State: desk.Pending}
 	if len(r.command) == 0 {
 		if !a.json {
 			fmt.Fprintf(a.stderr, "%s  waits for somebody to work in %s\n", r.Name(), r.Path())
 		}
-		return w.Follow(ctx, r.Desk, pending, nil, tell)
+		return at, nil
 	}
 	job, err := r.job()
 	if err != nil {
-		return desk.Reading{Status: pending}, err
+		return at, err
 	}
 	say := func(piece string) { fmt.Fprint(a.stderr, term.Escape(piece)) }
 	job.Stdout, job.Stderr = say, say
 	p, err := job.Start()
 	if err != nil {
-		return desk.Reading{Status: pending}, process.Program{Name: r.command[0], Provider: "desk"}.StartError(r.Path(), err)
+		return at, process.Program{Name: r.command[0], Provider: "desk"}.StartError(r.Path(), err)
 	}
-	working, stop := context.WithCancel(ctx)
-	gone := make(chan string, 1)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		status, _, err := p.Wait(working)
-		how := fmt.Sprintf("exit code %d", process.ExitCode(status))
+	at.Work = func(ctx context.Context) string {
+		status, _, err := p.Wait(ctx)
 		if err != nil {
-			how = err.Error()
+			return err.Error()
 		}
-		gone <- how
-	}()
-	reading, err := w.Follow(ctx, r.Desk, pending, gone, tell)
-	stop() // a worker that broke the protocol is ended
-	<-ended
-	return reading, err
+		return fmt.Sprintf("exit code %d", process.ExitCode(status))
+	}
+	return at, nil
 }
 
 // job is the program of the worker.
@@ -275,20 +259,6 @@ func (r *deskRun) job() (process.Job, error) {
 		return process.Job{}, err
 	}
 	return process.Job{Path: path, Argv: r.command, Dir: r.Path(), Env: env, Run: mark.Run, Turn: mark.Turn}, nil
-}
-
-// cut ends an attempt that did not end by itself. Somebody outside may go on unless the time is over. A
-// command has been ended, so its desk is failed.
-func (r *deskRun) cut(now desk.Reading, err error) error {
-	kind := swarm.KindOf(err)
-	if kind != swarm.TimedOut && (kind != swarm.Stopped || len(r.command) == 0) {
-		return err
-	}
-	why := desk.Failure{Type: desk.AgentExited, Message: err.Error(), Recoverable: true}
-	if kind == swarm.TimedOut {
-		why.Type = "TimedOut"
-	}
-	return errors.Join(err, r.Fail(now.Status, why))
 }
 
 func (a *app) deskCollectCommand() *cobra.Command {

@@ -117,16 +117,6 @@ func (c *compiler) checkMoney(sel *selection) {
 	}
 }
 
-// checkDesks refuses tasks with a desk, which this version cannot run.
-func (c *compiler) checkDesks(sel *selection) {
-	for _, i := range sel.tasks {
-		if desk := c.tasks[i].value.Desk; desk.value {
-			c.fail(desk.node, "the task %q wants a desk, and this version has none to give", c.tasks[i].name).
-				WithHint("leave `desk` out: the agent then gets its prompt on standard input")
-		}
-	}
-}
-
 // checkTeamEdges warns about a file of agents that cannot message each other. `swarm team` refuses
 // such a file.
 func (c *compiler) checkTeamEdges() {

@@ -26,6 +26,9 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	p.Budget = swarm.Budget{Tokens: b.Tokens.value, USD: b.USD.value, Calls: b.Calls.value, Wall: b.Wall.value}
 	settings := c.settings()
 	p.MaxParallel = settings.MaxParallel
+	if d := c.file.Desks; d.given() {
+		p.Desks = c.folder(d.value)
+	}
 	if n := settings.Notify; n.Bell || n.Webhook != "" || len(n.Command) > 0 {
 		p.Notify = &swarm.ProviderSpec{
 			Name:    providerkind.Notify,
@@ -74,8 +77,7 @@ func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) 
 		for _, i := range sel.tasks {
 			var deps []swarm.Dependency
 			for _, a := range c.tasks[i].after {
-				deps = append(
-					deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+				deps = append(deps, c.emitDependency(a, copy))
 			}
 			p.Tasks = append(p.Tasks, c.emitTask(i, copy, len(p.Groups)-1, deps))
 		}
@@ -84,6 +86,18 @@ func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) 
 		}
 	}
 	c.emitEdges(p)
+}
+
+// emitDependency makes a dependency of the plan on one copy of a task.
+func (c *compiler) emitDependency(a after, copy int) swarm.Dependency {
+	d := swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition}
+	for _, o := range a.keys.Outputs.items {
+		d.Outputs = append(d.Outputs, deskPath(o, outbox))
+	}
+	if a.keys.CopyTo.given() {
+		d.CopyTo = deskPath(a.keys.CopyTo, inbox)
+	}
+	return d
 }
 
 // numbers returns the numbers of n copies. A single one is the original, with the number 0.
@@ -110,8 +124,7 @@ func (c *compiler) emitTasks(p *swarm.Plan, sel *selection, agents []*agent) {
 				continue
 			}
 			for _, copy := range numbers(c.copies(sel, a.task)) {
-				deps = append(
-					deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+				deps = append(deps, c.emitDependency(a, copy))
 			}
 		}
 		if busy[t.agent] == nil {
@@ -182,7 +195,10 @@ func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.T
 		Tier:        v.Tier.value,
 		Env:         pairs(v.Env),
 		Workdir:     c.folder(v.Workdir.value),
-		Desk:        v.Desk.value,
+		Desk:        c.ownWorker(t),
+	}
+	for _, f := range v.Files.items {
+		out.Files = append(out.Files, c.folder(f.value))
 	}
 	if copy > 0 {
 		out.Base = t.name
@@ -207,6 +223,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	if a.role != nil {
 		out.Role = a.role.hash
 	}
+	out.Desk = c.agentWorker(a)
 	if k := a.keys; k != nil {
 		out.RoleName = k.Role.value
 		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)

@@ -20,6 +20,7 @@ var choices = map[string]func() []string{
 	"tiers":      fixed(tiers...),
 	"conditions": fixed(swarm.Conditions...),
 	"on_failure": fixed(swarm.OnFailures...),
+	"workers":    fixed(swarm.Workers...),
 	"task_kinds": fixed(swarm.TaskKinds...),
 	"on_stall":   fixed(swarm.OnStalls...),
 	"strategies": fixed(swarm.Strategies...),
@@ -42,6 +43,7 @@ type fileKeys struct {
 	Tasks        named[taskKeys]     `key:"tasks" doc:"The work."`
 	Pipelines    named[pipelineKeys] `key:"pipelines" doc:"Sets of tasks that iterate together. swarm up runs main, else the only one, else all tasks."`
 	DefaultAgent text                `key:"default_agent" doc:"The agent that gets a line without an @name."`
+	Desks        text                `key:"desks" doc:"The folder of the desks, such as a shared one; without it one in the state folder."`
 	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
 	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
 	ReplyTimeout duration            `key:"reply_timeout" doc:"How long an agent waits for a required reply."`
@@ -97,6 +99,8 @@ type agentKeys struct {
 	Root        text           `key:"root" doc:"The folder that its tools may touch."`
 	Permissions permissionKeys `key:"permissions" doc:"What it may do beside its work."`
 	Env         named[text]    `key:"env" loose:"" doc:"Added to its environment."`
+	Desk        boolean        `key:"desk" doc:"It does its turns at a desk: a folder with the instructions, in which the worker delivers files."`
+	Worker      text           `key:"worker" among:"workers" doc:"Who works at the desk: command is its provider, external a person or a program that is not started; command without it."`
 }
 
 type permissionKeys struct {
@@ -128,14 +132,18 @@ type taskKeys struct {
 	Suffix       text            `key:"suffix" doc:"Text after its prompt."`
 	Env          named[text]     `key:"env" loose:"" doc:"Added to its environment."`
 	Workdir      text            `key:"workdir" doc:"The folder in which it works."`
-	Desk         boolean         `key:"desk" doc:"It works through the file protocol."`
+	Desk         boolean         `key:"desk" doc:"It is done at a desk: a folder with the instructions, in which the worker delivers files. Without it as the agent says."`
+	Files        list[text]      `key:"files" doc:"Files and folders that are copied to the inbox of its desk; of those over 4 MB the path."`
+	Worker       text            `key:"worker" among:"workers" doc:"Who works at the desk: command is the agent's provider, external a person or a program that is not started; command without it."`
 }
 
 // afterKeys is one dependency: a name, or a mapping with a condition.
 type afterKeys struct {
 	section
-	Task      text `key:"task" doc:"The task to wait for."`
-	Condition text `key:"condition" among:"conditions" doc:"How it must have ended; any is the default."`
+	Task      text       `key:"task" doc:"The task to wait for."`
+	Condition text       `key:"condition" among:"conditions" doc:"How it must have ended; any is the default."`
+	Outputs   list[text] `key:"outputs" doc:"Of two tasks with desks: files and folders of its outbox that are copied into the inbox before the start. Without it all that it delivered."`
+	CopyTo    text       `key:"copy_to" doc:"Of two tasks with desks: the folder of the inbox that gets the outputs; without it one with the task's name."`
 }
 
 // expectKeys are the conditions for the success of a task.

@@ -107,9 +107,9 @@ func (c *compiler) providerNames() []string {
 	return names
 }
 
-// knownProvider says whether a name is a declared provider or a preset.
+// knownProvider says whether a name is a declared provider, a preset, or nobody.
 func (c *compiler) knownProvider(name string) bool {
-	return c.file.Providers.find(name) != nil || slices.Contains(providerkind.Presets(), name)
+	return c.file.Providers.find(name) != nil || slices.Contains(providerkind.Presets(), name) || providerkind.Of(name).Outside
 }
 
 // checkProvider checks a name of a provider at its place.
@@ -211,8 +211,11 @@ func (c *compiler) defaultProvider() string {
 // findProvider finds an agent's provider. A missing one is an error only if the agent has to work.
 func (c *compiler) findProvider(a *agent, works bool) {
 	name := c.defaultProvider()
-	if a.keys != nil && a.keys.Provider.given() {
+	switch {
+	case a.keys != nil && a.keys.Provider.given():
 		name = a.keys.Provider.value
+	case c.worksOutside(a):
+		name = providerkind.Desk
 	}
 	switch {
 	case name != "" && c.knownProvider(name):

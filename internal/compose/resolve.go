@@ -55,6 +55,7 @@ type after struct {
 	task      int
 	condition swarm.Condition
 	node      *yaml.Node
+	keys      *afterKeys
 }
 
 // An agent is declared, or named by a task, or a task's own.
@@ -183,6 +184,7 @@ var ownVariables = []string{
 	"SWARM_DEPTH",
 	"SWARM_URL",
 	"SWARM_AGENT_TOKEN",
+	"SWARM_DESK",
 }
 
 // checkEnv checks variables: their names, and that no secret is in the file.
@@ -321,7 +323,8 @@ func (c *compiler) resolveTask(t *task) {
 		condition swarm.Condition
 	}
 	seen := make(map[once]bool, len(v.DependsOn.items))
-	for _, d := range v.DependsOn.items {
+	for k := range v.DependsOn.items {
+		d := &v.DependsOn.items[k]
 		name := d.Task
 		if !name.given() {
 			if !d.broken {
@@ -344,7 +347,7 @@ func (c *compiler) resolveTask(t *task) {
 			continue
 		}
 		seen[once{i, condition}] = true
-		t.after = append(t.after, after{i, condition, name.node})
+		t.after = append(t.after, after{i, condition, name.node, d})
 	}
 }
 

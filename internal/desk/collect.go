@@ -180,6 +180,19 @@ func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Erro
 	return names, violations
 }
 
+// Delivered lists the files and folders directly in the outbox that another desk may be given. What
+// tells of failures is not among them.
+func (d *Desk) Delivered() (names []string) {
+	all, _ := d.listOutbox(Completed)
+	for _, name := range all {
+		if rest := strings.TrimPrefix(name, Outbox+"/"); name != ErrorReportFile {
+			first, _, _ := strings.Cut(rest, "/")
+			names = append(names, path.Join(Outbox, first))
+		}
+	}
+	return slices.Compact(names)
+}
+
 // missing lists what a completed attempt must have and has not.
 func (d *Desk) missing(files []File) (violations []*swarm.Error) {
 	has := func(kind FileKind) bool {
@@ -300,10 +313,7 @@ func (d *Desk) Reset(attempt int, why Failure) error {
 	if err := d.explainFailure(attempt, why); err != nil {
 		return err
 	}
-	if err := d.setOutboxAside(); err != nil {
-		return d.unusable(Outbox, err)
-	}
-	return d.write(StatusFile, Status{State: Pending}.render())
+	return d.Restart()
 }
 
 // newOutbox is made while the outbox is set aside.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strconv"
+	"strings"
 
 	"swarm"
 	"swarm/internal/strictjson"
@@ -47,7 +49,7 @@ func (d Dependencies) Check() error {
 		}
 	}
 	for i, name := range d.WaitFor {
-		if err := swarm.CheckTaskName(name); err != nil {
+		if err := checkAgent(name); err != nil {
 			return inField(fmt.Sprintf("wait_for[%d]", i), err)
 		}
 	}
@@ -55,7 +57,7 @@ func (d Dependencies) Check() error {
 }
 
 func (d Dependency) check() error {
-	if err := swarm.CheckTaskName(d.Agent); err != nil {
+	if err := checkAgent(d.Agent); err != nil {
 		return inField("agent", err)
 	}
 	for i, name := range d.Outputs {
@@ -67,6 +69,16 @@ func (d Dependency) check() error {
 		return inField("copy_to", err)
 	}
 	return nil
+}
+
+// checkAgent checks the name of another desk. Copies of a task have a number: collect.2.
+func checkAgent(name string) error {
+	if base, number, ok := strings.Cut(name, "."); ok {
+		if n, err := strconv.Atoi(number); err == nil && n > 0 && number == strconv.Itoa(n) {
+			name = base
+		}
+	}
+	return swarm.CheckTaskName(name)
 }
 
 // folder is where the outputs are copied to. Without copy_to it is the inbox itself.
@@ -106,6 +118,20 @@ func (d *Desk) Dependencies() (Dependencies, error) {
 		return deps, d.inFile(DependenciesFile, text, err)
 	}
 	return deps, nil
+}
+
+// Has returns why there is no such file or folder in the outbox, or nil.
+func (d *Desk) Has(output string) error {
+	name, err := localPath(output, Outbox, false)
+	if err == nil {
+		if err = checkParents(d.root, name); err == nil {
+			_, err = d.root.Lstat(name)
+		}
+		if err != nil {
+			return d.unusable(output, err)
+		}
+	}
+	return err
 }
 
 // Receive copies the declared outputs of a finished agent into the inbox, before the worker starts. A

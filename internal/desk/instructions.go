@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -193,6 +194,41 @@ func ReadInstructions(text []byte) Instructions {
 			i.Outputs = s.items()
 		}
 	}
+	return i
+}
+
+// A Part is a piece of a task's text.
+type Part struct {
+	Text string
+	Data bool // others wrote it, such as an output of another task: no line of it begins a section
+}
+
+// NewInstructions makes instructions from the text of a task. Sections of the protocol in it are taken
+// over. Text before them belongs to the objective.
+func NewInstructions(task string, parts []Part) Instructions {
+	var all strings.Builder
+	for _, p := range parts {
+		if !p.Data {
+			all.WriteString(p.Text)
+			continue
+		}
+		for line := range strings.Lines(p.Text) {
+			if sectionLike(strings.TrimLeft(strings.TrimRight(line, "\r\n"), `\`)) {
+				all.WriteString(`\`)
+			}
+			all.WriteString(line)
+		}
+	}
+	text := all.String()
+	i := ReadInstructions([]byte(text))
+	_, _, found := splitSections(text)
+	before := section{lines: strings.Split(text, "\n")}
+	if len(found) > 0 {
+		before.lines = before.lines[:found[0].line-1]
+	}
+	before.lines = slices.DeleteFunc(before.lines, func(line string) bool { return strings.HasPrefix(line, strings.TrimSpace(titleStart)) })
+	i.Objective = strings.TrimSpace(before.text() + "\n\n" + i.Objective)
+	i.Task = cmp.Or(i.Task, task)
 	return i
 }
 

@@ -272,6 +272,22 @@ func (d *Desk) Archive(name string) (string, error) {
 	return to, nil
 }
 
+// Move gives the folder another name beside the old one. It is on disk when Move returns. The desk stays
+// open.
+func (d *Desk) Move(dir string) error {
+	if err := d.same(); err != nil {
+		return err
+	}
+	if err := os.Rename(d.path, dir); err != nil {
+		return unusable(dir, err)
+	}
+	d.path = dir
+	if err := syncParent(dir); err != nil {
+		return d.unusable(".", err)
+	}
+	return nil
+}
+
 // Remove deletes the folder with all that is in it.
 func (d *Desk) Remove() error {
 	if err := d.same(); err != nil {

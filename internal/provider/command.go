@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -108,7 +110,10 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 	if err != nil {
 		return Reply{}, err
 	}
-	path, missing := c.resolve(dir)
+	if r.Desk {
+		argv = c.besideDesk(argv)
+	}
+	path, missing := c.resolve(argv[0], dir)
 	if missing != nil {
 		return Reply{}, missing
 	}
@@ -173,9 +178,25 @@ func (c *command) useStdin() string {
 		promptHere, c.name)
 }
 
+// besideDesk makes the paths of files in the folder of the run absolute. The author of the command has
+// written them for that folder, and the program starts in a desk.
+func (c *command) besideDesk(argv []string) []string {
+	argv = slices.Clone(argv)
+	for i, arg := range argv {
+		if i == 0 && !c.program().IsPath() || !filepath.IsLocal(arg) {
+			continue
+		}
+		file := filepath.Join(c.dir, arg)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			argv[i] = file
+		}
+	}
+	return argv
+}
+
 // resolve returns the program's path. A name without a folder is searched in PATH, once.
-func (c *command) resolve(dir string) (string, *swarm.Error) {
-	program := c.program()
+func (c *command) resolve(name, dir string) (string, *swarm.Error) {
+	program := process.Program{Name: name, Provider: c.name}
 	if program.IsPath() {
 		return program.Name, nil // relative to the turn's folder; starting it shows whether it exists
 	}

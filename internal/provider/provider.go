@@ -56,6 +56,7 @@ type Request struct {
 	Prompt    string
 	Model     string             // or "" for the provider's own
 	Dir       string             // where it works; absolute
+	Desk      bool               // Dir is a desk: files that the command names are of the folder of the run
 	Env       map[string]string  // added to the environment: the agent's and the task's
 	Session   string             // a session to continue, or ""; then Fresh is sent, if the session still exists
 	Fresh     string             // the part of Prompt that is new to the session

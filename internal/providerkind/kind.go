@@ -31,6 +31,7 @@ type Kind struct {
 	Sessions   bool      // a later turn can continue an earlier one
 	Files      Files     // how they change files
 	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
+	Outside    bool      // it starts nothing: a person, or a program of others, does its turns at a desk
 	Checked    Checked   // what a check of whether they can be reached does
 	Confined   Confined  // what keeps their programs from doing what they like
 	Login      Login     // what their programs need of the home folder, in a sandbox too
@@ -195,9 +196,15 @@ func Names() []string {
 	return names(func(k *Kind) bool { return !k.Person })
 }
 
-// Presets returns the kinds that work without being declared.
+// Presets returns the kinds that reach an agent without being declared.
 func Presets() []string {
-	return names(func(k *Kind) bool { return !k.Person && k.Needs == (Need{}) })
+	return names(func(k *Kind) bool { return !k.Person && !k.Outside && k.Needs == (Need{}) })
+}
+
+// DeskWorkers returns the kinds whose agents work at a desk without further ado: they read and write
+// files in any folder.
+func DeskWorkers() []string {
+	return names(func(k *Kind) bool { return k.Files == ByProgram || k.Files == ByAgent })
 }
 
 func names(which func(*Kind) bool) (list []string) {

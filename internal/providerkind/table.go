@@ -12,6 +12,7 @@ const (
 	A2A        = "a2a"
 	Anthropic  = "anthropic"
 	OpenAI     = "openai"
+	Desk       = "desk"
 	Notify     = "notify"
 )
 
@@ -186,5 +187,6 @@ var table = []*Kind{
 		Model: NeedModel, ListPrices: true, Models: openAIModels,
 		BaseURL: "https://api.openai.com/v1", KeyVars: []string{"OPENAI_API_KEY"},
 	},
+	{Name: Desk, Tools: NoTools, Files: NoFiles, Outside: true},
 	{Name: Notify, Tools: NoTools, Files: NoFiles, Person: true},
 }

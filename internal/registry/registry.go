@@ -10,6 +10,7 @@ import (
 	"swarm/internal/provider/a2a"
 	"swarm/internal/provider/acp"
 	"swarm/internal/provider/coding"
+	"swarm/internal/provider/desk"
 	"swarm/internal/provider/model"
 	"swarm/internal/providerkind"
 )
@@ -21,6 +22,7 @@ var openers = map[string]Opener{
 	providerkind.Command:    provider.OpenCommand,
 	providerkind.Script:     provider.OpenScript,
 	providerkind.Notify:     provider.OpenNotifier,
+	providerkind.Desk:       desk.Open,
 	providerkind.ClaudeCode: coding.Open,
 	providerkind.Codex:      coding.Open,
 	providerkind.Opencode:   coding.Open,

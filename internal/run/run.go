@@ -367,6 +367,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
 		d.runner.Swarm = d.swarmOf
+		d.runner.Desks = cmp.Or(p.Desks, d.home.DesksPath(d.ID))
 		if err := d.makeWork(p); err != nil {
 			return err
 		}

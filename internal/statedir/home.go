@@ -173,6 +173,9 @@ func (h *Home) MakeOwnWork(run swarm.RunID, agent string) error {
 	return makeDir(filepath.Join(h.WorkPath(run), agent))
 }
 
+// DesksPath is the folder of a run's desks.
+func (h *Home) DesksPath(run swarm.RunID) string { return filepath.Join(h.WorkPath(run), "desks") }
+
 // WorkPath is the folder for the files of a swarm's agents.
 func (h *Home) WorkPath(run swarm.RunID) string { return h.in("work", string(run)) }
 

@@ -64,6 +64,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
 		}
 	}
+	if e := r.collected(w); e != nil {
+		b.Events = append(b.Events, *e)
+	}
 	if w.done && end.Status == swarm.CallOK {
 		end.Done, end.Report = true, r.clean(w.report)
 	}

@@ -63,10 +63,19 @@ const (
 	writesSeen
 )
 
-// writing says how the turn's agent changes files. Programs write by themselves, other agents by
+// writing says how the turn's agent changes files that are worth a record. At a desk, what the agent
+// delivers is the record, and no phase limits the desk.
+func (w *work) writing() writing {
+	if w.worker() != "" {
+		return writesNothing
+	}
+	return w.changesFiles()
+}
+
+// changesFiles says how the turn's agent changes files. Programs write by themselves, other agents by
 // their tools. The changes of a pipeline's programs are not recorded: there may be thousands of
 // short tasks.
-func (w *work) writing() writing {
+func (w *work) changesFiles() writing {
 	teams := writesUnseen
 	if w.plan.Team != nil {
 		teams = writesSeen
@@ -107,6 +116,9 @@ func (w *work) rules() (rules []toolrule.Rule) {
 
 // folder is the folder that the agent's tools may touch.
 func (r *Runner) folder(w *work) string {
+	if w.worker() != "" {
+		return r.deskPath(w)
+	}
 	if w.agent.Root != "" {
 		return w.agent.Root
 	}
@@ -187,7 +199,7 @@ func (r *Runner) record(ctx context.Context, w *work) {
 // docs is the only folder that the turn's agent may write to in the phase PLANNING, or "" in other
 // phases.
 func (r *Runner) docs(w *work) string {
-	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase {
+	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || w.worker() != "" {
 		return ""
 	}
 	return filepath.Join(r.folder(w), permission.Docs)

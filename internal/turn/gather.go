@@ -57,10 +57,13 @@ func (r *Runner) plan(ref string) (*loadedPlan, error) {
 	return p, nil
 }
 
-// providerOf returns what does the turn: its agent's provider, or a swarm.
+// providerOf returns what does the turn: its agent's provider, at a desk or not, or a swarm.
 func (r *Runner) providerOf(w *work) (provider.Provider, error) {
 	if w.task.Swarm != nil && r.Swarm != nil {
 		return r.Swarm(w.plan.Plan, w.task, w.agent), nil
+	}
+	if w.worker() != "" {
+		return r.atDesk(w)
 	}
 	return r.provider(w.spec)
 }
@@ -155,7 +158,7 @@ func (r *Runner) makePrompt(w *work) error {
 		}
 		return out, err == nil
 	}
-	if w.kind().Sessions {
+	if w.kind().Sessions && w.worker() == "" { // a desk is another folder each time
 		if !follow() {
 			return broken
 		}

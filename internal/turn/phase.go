@@ -90,7 +90,7 @@ func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) 
 func (w *work) hasOthers() bool {
 	for name, a := range w.plan.agents {
 		other := &work{plan: w.plan, agent: a, spec: w.plan.providers[a.Provider]}
-		if name != w.c.Agent && other.writing() != writesNothing && other.writesByItself() {
+		if name != w.c.Agent && other.changesFiles() != writesNothing && other.writesByItself() {
 			return true
 		}
 	}

@@ -19,10 +19,12 @@ import (
 	"swarm"
 	"swarm/internal/action"
 	"swarm/internal/agentapi"
+	"swarm/internal/desk"
 	"swarm/internal/flow"
 	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
+	deskwork "swarm/internal/provider/desk"
 	"swarm/internal/providerkind"
 )
 
@@ -46,6 +48,7 @@ type Runner struct {
 	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
 	Apart       string                                                         // of a council: the folder in which each agent has one of its own; "" = they share Workspace
 	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
+	Desks       string                                                         // the folder of the desks; "" = there are none
 
 	// mu guards all fields below except control, which has a mutex of its own.
 	mu        sync.Mutex
@@ -60,6 +63,7 @@ type Runner struct {
 	unseen    map[*work]bool             // turns and actions of a swarm that may be writing any file now
 	blind     bool                       // the notice that changes are not recorded was given
 	overlaps  map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
+	desks     *desk.Watcher              // made by the first turn at a desk
 	control   controlWatch
 }
 
@@ -100,6 +104,9 @@ type work struct {
 	ownTools   bool                 // the agent has used a tool that is not ours
 	before     []byte               // of a swarm's iteration: the agent's report before it; nil = there was none
 	shared     bool                 // something of another agent that may write any file ran at the same time; guarded by Runner.mu
+
+	desk      *deskwork.Turn   // of a turn at a desk
+	delivered []swarm.DeskFile // at that desk
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -176,7 +183,7 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 
 // watchObeyed watches the files that swarm obeys while a turn runs that may change files.
 func (r *Runner) watchObeyed(w *work) (ended func()) {
-	if r.Obeyed == nil || w.asksPlainly() || w.writing() == writesNothing {
+	if r.Obeyed == nil || w.asksPlainly() || w.changesFiles() == writesNothing {
 		return func() {}
 	}
 	return r.Obeyed(w.turn, w.c.Agent)
@@ -270,6 +277,9 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 }
 
 func (r *Runner) workdir(w *work) string {
+	if w.worker() != "" {
+		return r.deskPath(w)
+	}
 	if w.task.Workdir != "" {
 		return w.task.Workdir
 	}
@@ -286,6 +296,9 @@ func (r *Runner) Close() error {
 		if c, ok := p.(provider.Closer); ok {
 			all = errors.Join(all, c.Close())
 		}
+	}
+	if r.desks != nil {
+		r.desks.Close()
 	}
 	return all
 }

@@ -19,7 +19,8 @@ var bodies = map[swarm.EventKind]any{
 	swarm.TurnEnded: swarm.CallEnd{}, swarm.TurnCarriedOver: swarm.CallEnd{}, swarm.ActionStarted: swarm.ActionStart{}, swarm.ActionEnded: swarm.CallEnd{}, swarm.CallEnded: swarm.CallEnd{}, swarm.LoopEnded: swarm.CallEnd{}, swarm.Control: swarm.ControlCommand{},
 	swarm.HandoffStored: swarm.StoredEnvelope{}, swarm.HandoffConsumed: swarm.Consumption{}, swarm.HandoffInjected: swarm.Injection{}, swarm.HandoffReturned: swarm.Return{},
 	swarm.ReplyOverdue: swarm.Overdue{}, swarm.AgentEnded: swarm.AgentEnd{}, swarm.WaitBegan: swarm.AgentWait{}, swarm.WaitEnded: swarm.AgentWait{}, swarm.ApprovalAsked: swarm.Approval{},
-	swarm.ApprovalAnswered: swarm.ApprovalAnswer{}, swarm.ArtifactStored: swarm.Artifact{}, swarm.TopicPublished: swarm.TopicEntry{}, swarm.TreeRecorded: swarm.Snapshot{}, swarm.Notice: swarm.Reason{},
+	swarm.ApprovalAnswered: swarm.ApprovalAnswer{}, swarm.ArtifactStored: swarm.Artifact{}, swarm.TopicPublished: swarm.TopicEntry{}, swarm.TreeRecorded: swarm.Snapshot{},
+	swarm.DeskOpened: swarm.DeskOpening{}, swarm.DeskChanged: swarm.DeskStatus{}, swarm.DeskCollected: swarm.DeskCollection{}, swarm.Notice: swarm.Reason{},
 }
 
 // renumbered lists the fields that hold numbers of events. Other fields of the same type are
@@ -27,7 +28,7 @@ var bodies = map[swarm.EventKind]any{
 var renumbered = []string{"TurnStart.Inputs.From", "TurnStart.Inputs.Upto", "TurnStart.Topics", "TurnStart.Rules", "TurnStart.Outputs",
 	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
 
-var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens"}
+var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens", "DeskCollection.Files.Bytes"}
 
 // This test fails when a body gains a number: [player.renumber] has to know whether it is the
 // number of an event.

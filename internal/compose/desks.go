@@ -1,0 +1,189 @@
+package compose
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+	"swarm/internal/providerkind"
+	"swarm/internal/toolrule"
+)
+
+// worksOutside says whether an agent that names no provider needs none: the agent, or else each of its
+// tasks, has an external worker.
+func (c *compiler) worksOutside(a *agent) bool {
+	if a.keys != nil && a.keys.Desk.value {
+		return a.keys.Worker.value == string(swarm.ExternalWorker)
+	}
+	outside := func(i int) bool {
+		v := &c.tasks[i].value
+		return v.Desk.value && v.Worker.value == string(swarm.ExternalWorker)
+	}
+	return len(a.tasks) > 0 && !slices.ContainsFunc(a.tasks, func(i int) bool { return !outside(i) })
+}
+
+// agentWorker returns who does an agent's turns at a desk; "" = they have none.
+func (c *compiler) agentWorker(a *agent) swarm.Worker {
+	outside := a.spec != nil && providerkind.Of(a.spec.Kind).Outside
+	switch k := a.keys; {
+	case outside:
+		return swarm.ExternalWorker
+	case k != nil && k.Desk.value:
+		return swarm.Worker(cmp.Or(k.Worker.value, string(swarm.CommandWorker)))
+	}
+	return ""
+}
+
+// ownWorker returns what a task itself says about its desk; "" = nothing.
+func (c *compiler) ownWorker(t *task) swarm.Worker {
+	v, of := &t.value, c.agentWorker(c.agents[t.agent])
+	switch {
+	case v.Desk.given() && !v.Desk.value && of != "":
+		return swarm.NoWorker
+	case v.Worker.given():
+		return swarm.Worker(v.Worker.value)
+	case v.Desk.value && of == "":
+		return swarm.CommandWorker
+	}
+	return ""
+}
+
+// worker returns who does a task at a desk; "" = it has none.
+func (c *compiler) worker(t *task) swarm.Worker {
+	own := swarm.Task{Desk: c.ownWorker(t)}
+	return own.WorkerOf(&swarm.Agent{Desk: c.agentWorker(c.agents[t.agent])})
+}
+
+// checkDesks checks what the selected tasks and their agents say about desks.
+func (c *compiler) checkDesks(sel *selection) {
+	for _, a := range c.agentsOf(sel) {
+		if k := a.keys; k != nil && a.spec != nil {
+			c.checkWorker(a, k.Worker, k.Desk, c.agentWorker(a) != "" && !(k.Desk.given() && !k.Desk.value))
+		}
+	}
+	for _, i := range sel.tasks {
+		t := &c.tasks[i]
+		a, v := c.agents[t.agent], &t.value
+		if a.spec == nil {
+			continue
+		}
+		has := v.Desk.value || !v.Desk.given() && c.agentWorker(a) != ""
+		c.checkWorker(a, v.Worker, v.Desk, has)
+		if w := v.Workdir; has && w.given() {
+			c.fail(w.node, "the task %q has a desk, and works in that folder", t.name).
+				WithHint("leave workdir out; desks: DIR at the top of the file says where the desks are")
+		}
+		if f := v.Files; !has && f.given() {
+			c.fail(f.node, "files are for the inbox of a desk, and the task %q has none", t.name).
+				WithHint("write desk: true, or {{include: PATH}} in the prompt")
+		}
+		for _, d := range t.after {
+			c.checkOutputs(t, d)
+		}
+	}
+	if d := c.file.Desks; d.given() {
+		c.checkFolder("desks", d, "the desks then are in the state folder")
+	}
+}
+
+// checkWorker checks a pair of the keys worker and desk, of a task or of an agent. has says whether
+// there is a desk.
+func (c *compiler) checkWorker(a *agent, worker text, desk boolean, has bool) {
+	if !has && worker.given() {
+		c.fail(worker.node, "worker says who works at a desk, and there is none").WithHint("write desk: true beside it")
+		return
+	}
+	kind := providerkind.Of(a.spec.Kind)
+	node := cmp.Or(worker.node, desk.node)
+	switch byTools := kind.Files == providerkind.ByTools; {
+	case node == nil:
+	case kind.Outside && desk.given() && !desk.value:
+		c.fail(desk.node, "the provider %q of %q reaches nobody without a desk", a.spec.Name, a.name).
+			WithHint("leave desk out, or choose another provider")
+	case !has || worker.value == string(swarm.ExternalWorker):
+	case kind.Outside:
+		if worker.given() {
+			c.fail(worker.node, "the provider %q of %q starts no worker", a.spec.Name, a.name).
+				WithHint("write worker: external, or choose another provider")
+		}
+	case kind.Files == providerkind.NoFiles:
+		c.cannotWork(node, a, "which cannot read and write files in a folder").
+			WithHint("choose a provider that can, such as %s, or write worker: external for somebody who works there by themselves",
+				strings.Join(providerkind.DeskWorkers()[:3], ", "))
+	case byTools && !c.hasFileTools(a):
+		c.cannotWork(node, a, "which reads and writes files only by its tools").
+			WithHint("write tools: [%s] for the agent", strings.Join(deskTools, ", "))
+	}
+}
+
+func (c *compiler) cannotWork(node *yaml.Node, a *agent, why string) *swarm.Error {
+	return c.fail(node, "%q cannot work at a desk: its provider is %q, %s", a.name, a.spec.Name, why)
+}
+
+// deskTools are the tools by which a model works at a desk.
+var deskTools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
+
+// hasFileTools says whether an agent lists the tools to read and to write files.
+func (c *compiler) hasFileTools(a *agent) bool {
+	if a.keys == nil {
+		return false
+	}
+	has := texts(a.keys.Tools)
+	return slices.Contains(has, toolrule.FileRead) && slices.Contains(has, toolrule.FileWrite)
+}
+
+// checkOutputs checks what a dependency says about files. Only a desk has an inbox and an outbox.
+func (c *compiler) checkOutputs(t *task, d after) {
+	other := &c.tasks[d.task]
+	for key, node := range map[string]*yaml.Node{"outputs": d.keys.Outputs.node, "copy_to": d.keys.CopyTo.node} {
+		without := ""
+		switch {
+		case node == nil:
+			continue
+		case c.worker(t) == "":
+			without = t.name
+		case c.worker(other) == "":
+			without = other.name
+		default:
+			continue
+		}
+		c.fail(node, "%s is about desks, and the task %q has none", key, without).
+			WithHint("write desk: true for %s, or read what it said: {{output:%s}}", without, other.name)
+		return
+	}
+	for _, o := range d.keys.Outputs.items {
+		c.checkDeskPath(o, outbox)
+	}
+	if to := d.keys.CopyTo; to.given() {
+		c.checkDeskPath(to, inbox)
+	}
+}
+
+// The folders of a desk that a dependency names.
+const (
+	inbox  = "inbox"
+	outbox = "outbox"
+)
+
+// deskPath returns a path of a desk. In the file the folder's own name may be left out.
+func deskPath(p text, below string) string {
+	clean := path.Clean(p.value)
+	if clean == below || strings.HasPrefix(clean, below+"/") {
+		return clean
+	}
+	return path.Join(below, clean)
+}
+
+// checkDeskPath checks a path below a folder of a desk, with or without that folder's name.
+func (c *compiler) checkDeskPath(p text, below string) {
+	clean := path.Clean(p.value)
+	bad := clean == "." || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains(p.value, `\`)
+	if bad {
+		c.fail(p.node, "%s is not a path in the %s of a desk", swarm.Quote(p.value), below).
+			WithHint("write a relative path without .., such as %s/data.json", below)
+	}
+}

@@ -1,0 +1,89 @@
+package desk
+
+import (
+	"context"
+	"errors"
+
+	"swarm"
+)
+
+// An Attempt is one attempt at a desk.
+type Attempt struct {
+	Watcher  *Watcher
+	Manifest Manifest // of the inputs, as the worker finds them
+	// Work has the worker's program do the work, and returns how it ended, in words. It returns soon
+	// after ctx has ended. nil = somebody outside works there.
+	Work       func(ctx context.Context) string
+	Tell       func(Reading)            // is called with each change of the status; nil = not at all
+	Take       func(File, []byte) error // as in [CollectOptions]
+	Violations []*swarm.Error           // that were found before
+	// Resumed says that a later process goes on with an attempt that is stopped, so that its desk stays
+	// as it is.
+	Resumed bool
+}
+
+// Do has the worker do an attempt at a desk that is pending, or at which somebody outside has begun. It
+// collects what the worker delivers. The desk of an attempt that failed or was cut says so.
+//
+// The error is of the caller's side: its context, its Take, or the disk. [Collection.Failure] says
+// whether the worker has failed.
+func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
+	reading, err := d.follow(ctx, a)
+	if err != nil {
+		return nil, errors.Join(err, d.cut(reading.Status, err, a.Resumed))
+	}
+	o := CollectOptions{Status: reading.Status, Manifest: &a.Manifest, Take: a.Take}
+	c, err := d.Collect(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return nil, err
+	}
+	c.Violations = append(c.Violations, a.Violations...)
+	if reading.Violation != nil {
+		c.Violations = append(c.Violations, reading.Violation)
+	}
+	if why := c.Failure(); why != nil {
+		err = d.Fail(reading.Status, *why)
+	}
+	return c, err
+}
+
+// follow follows the attempt to its end. No program of the worker is left then.
+func (d *Desk) follow(ctx context.Context, a Attempt) (Reading, error) {
+	pending := Status{State: Pending}
+	if a.Work == nil {
+		return a.Watcher.Follow(ctx, d, pending, nil, a.Tell)
+	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	gone, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		gone <- a.Work(working)
+	}()
+	reading, err := a.Watcher.Follow(ctx, d, pending, gone, a.Tell)
+	stop(swarm.Errorf(swarm.Protocol, "the worker broke the protocol of desks"))
+	<-ended
+	return reading, err
+}
+
+// cut ends an attempt that did not end by itself: its desk has failed, unless a later process goes on
+// with it. Somebody outside goes on after a stop in any case.
+func (d *Desk) cut(now Status, err error, resumed bool) error {
+	why := Failure{Type: AgentExited, Message: err.Error(), Recoverable: true}
+	switch kind := swarm.KindOf(err); {
+	case kind == swarm.TimedOut:
+		why.Type = "TimedOut"
+	case kind == swarm.Stopped && resumed:
+		return nil
+	}
+	return d.Fail(now, why)
+}
+
+// Restart prepares the desk for another start of the same attempt, after a crash: the outbox becomes
+// outbox/partial, and the state is pending.
+func (d *Desk) Restart() error {
+	if err := d.setOutboxAside(); err != nil {
+		return d.unusable(Outbox, err)
+	}
+	return d.write(StatusFile, Status{State: Pending}.render())
+}

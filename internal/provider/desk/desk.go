@@ -1,0 +1,361 @@
+// Package desk does turns through desks: the prompt becomes the instructions of a desk, the worker
+// reads and writes files there, and what it delivers is the turn's result. The worker is the agent's
+// own provider, or somebody outside.
+package desk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"swarm"
+	"swarm/internal/desk"
+	"swarm/internal/process"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+)
+
+// Variable tells a program where its desk is.
+const Variable = "SWARM_DESK"
+
+// Open makes the provider of agents that nobody starts. Their turns are those of a [Turn] without a
+// worker.
+func Open(spec swarm.ProviderSpec, _ provider.Options) (provider.Provider, error) {
+	return nobody{spec.Name}, nil
+}
+
+type nobody struct{ name string }
+
+// Check has nothing to look at: who works at a desk is not known before.
+func (nobody) Check(context.Context) provider.Health { return provider.Health{Found: true} }
+
+func (n nobody) Turn(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
+	return provider.Reply{Free: true}, swarm.Errorf(swarm.BadInput, "the provider %q does turns at desks only", n.name).
+		WithHint("choose another provider for this")
+}
+
+// A Need is a task that another one depends on.
+type Need struct {
+	swarm.Dependency
+	Dir string // its desk; "" = it has none
+}
+
+// A Turn is a turn that goes through a desk. It is the provider of that one turn.
+type Turn struct {
+	Watcher *desk.Watcher
+	Worker  provider.Provider // nil = somebody outside
+	Dir     string            // the folder of the desk
+	Title   string            // of the task
+	Spans   []swarm.Span      // of the prompt: which of its bytes came from where
+	Files   []string          // for the inbox of a new desk
+	Needs   []Need            // tasks that this one depends on
+	// Archive is the name under which the desk of an earlier iteration is archived.
+	Archive string
+	// Failures say why the earlier attempts of this iteration failed.
+	Failures []prompt.Failure
+	// Before is the manifest of the last of them, and Opened that of an earlier start of this attempt;
+	// nil = there is none.
+	Before, Opened *desk.Manifest
+
+	// Open records that the desk is ready, before the worker is started. It returns when that is on disk.
+	Open func(desk.Manifest) error
+	// Take stores a file of the outbox, as in [desk.CollectOptions].
+	Take func(desk.File, []byte) error
+
+	// Collected is what the worker has delivered; nil = the turn did not come so far.
+	Collected *desk.Collection
+}
+
+// Turn does the turn.
+func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+	reply := provider.Reply{Free: true}
+	d, manifest, unlock, err := t.prepare(r)
+	if err != nil {
+		return reply, err
+	}
+	defer d.Close()
+	defer unlock()
+	var mu sync.Mutex // the worker's stream and its status come from two goroutines
+	say := func(delta swarm.Delta) {
+		mu.Lock()
+		defer mu.Unlock()
+		if live != nil {
+			live(delta)
+		}
+	}
+	a := desk.Attempt{Watcher: t.Watcher, Manifest: manifest, Take: t.Take, Resumed: true}
+	var failed error // the worker's own failure
+	if t.Worker != nil {
+		a.Work = func(ctx context.Context) string {
+			reply, failed = t.Worker.Turn(ctx, order(r, d), say)
+			if failed != nil {
+				return failed.Error()
+			}
+			return fmt.Sprintf("exit code %d", reply.Exit)
+		}
+	}
+	t.Collected, err = d.Do(ctx, a)
+	reply.Session = "" // another turn has another folder
+	reply.Output, reply.Bytes = nil, 0
+	if err != nil {
+		return reply, err
+	}
+	why := t.Collected.Failure()
+	text := t.Collected.Summary
+	if why != nil {
+		text = cmp.Or(text, t.Collected.ErrorReport, why.String())
+	}
+	tail := process.Tail{}
+	_, _ = tail.Write([]byte(text))
+	reply.Output, reply.Bytes = tail.Bytes(), tail.Len()
+	if why == nil {
+		return reply, nil
+	}
+	if why.Type == desk.AgentExited && failed != nil {
+		return reply, failed
+	}
+	return reply, t.explain(r, *why)
+}
+
+// explain makes an error of a failure. Its kind is the one by which loops decide about another attempt.
+func (t *Turn) explain(r provider.Request, why desk.Failure) error {
+	e := swarm.Errorf(swarm.BadInput, "%s", why.String())
+	switch {
+	case why.Type == desk.Violated: // its next attempt is told why
+		e.Kind = swarm.Unexpected
+	case why.Type == desk.AgentExited:
+		e.Kind = swarm.NoResult
+	case why.Recoverable:
+		e.Kind = swarm.Other
+	default:
+		return e.WithHint("correct its inputs: swarm desk fix %s; then swarm retry %s --from %s", t.Dir, r.Run, r.Task)
+	}
+	return e.WithHint("for another attempt: swarm retry %s --from %s", r.Run, r.Task)
+}
+
+// order is the request to the worker. The desk is its only folder, and says everything else.
+func order(r provider.Request, d *desk.Desk) provider.Request {
+	r.Prompt, r.Session, r.Phase = orders, "", ""
+	r.Fresh, r.Dir, r.Root, r.Desk = r.Prompt, d.Path(), d.Path(), true
+	r.Env = maps.Clone(r.Env)
+	if r.Env == nil {
+		r.Env = map[string]string{}
+	}
+	r.Env[Variable] = d.Path()
+	return r
+}
+
+const orders = `Your folder is a desk: you get your task and deliver your work as files in it.
+Read SKILL.md and inbox/instructions.md, and do what they say.
+Put what you make into outbox/, with a summary in outbox/summary.md.
+Keep the state in status.json: "running" when you begin, "completed" or "failed" in the end.
+`
+
+// prepare has the desk ready for the worker, and keeps other processes away from it.
+func (t *Turn) prepare(r provider.Request) (d *desk.Desk, m desk.Manifest, unlock func(), err error) {
+	switch {
+	case t.Opened != nil:
+		d, err = t.reopen()
+	case t.Before != nil:
+		d, err = desk.Open(t.Dir)
+	default:
+		if d, m, err = t.make(r); err == nil {
+			err = t.Open(m)
+		}
+		if err == nil {
+			err = d.Move(t.Dir)
+		}
+	}
+	if err != nil {
+		if d != nil {
+			d.Close()
+		}
+		return nil, m, nil, err
+	}
+	if unlock, err = d.Lock(); err != nil {
+		d.Close()
+		return nil, m, nil, err
+	}
+	switch {
+	case t.Opened != nil:
+		m = *t.Opened
+		if t.Worker != nil { // somebody outside may be at it
+			err = d.Restart()
+		}
+	case t.Before != nil:
+		if m, err = t.reset(d); err == nil {
+			err = t.Open(m)
+		}
+	}
+	if err != nil {
+		unlock()
+		d.Close()
+		return nil, m, nil, err
+	}
+	return d, m, unlock, nil
+}
+
+// reopen opens the desk of an earlier start. A crash may have come before the desk had its name.
+func (t *Turn) reopen() (*desk.Desk, error) {
+	d, err := desk.Open(t.making())
+	if err != nil {
+		return desk.Open(t.Dir)
+	}
+	return d, d.Move(t.Dir)
+}
+
+// reset prepares the desk of the last attempt for this one.
+func (t *Turn) reset(d *desk.Desk) (desk.Manifest, error) {
+	why := desk.Failure{Message: "it was cut"}
+	n := 1
+	if k := len(t.Failures); k > 0 {
+		n, why.Message = t.Failures[k-1].Attempt, t.Failures[k-1].Reason
+	}
+	if err := d.Reset(n, why); err != nil {
+		return desk.Manifest{}, err
+	}
+	m, err := d.Record()
+	m.References = t.Before.References
+	return m, err
+}
+
+// making is the folder in which a new desk is made. It gets its name when the log has it, so a worker
+// outside never sees a desk that is not ready.
+func (t *Turn) making() string {
+	return filepath.Join(filepath.Dir(t.Dir), "."+filepath.Base(t.Dir)+".new")
+}
+
+// make makes a new desk under its temporary name, and archives the one that has the name.
+func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
+	none := desk.Manifest{}
+	if err := t.archive(); err != nil {
+		return nil, none, err
+	}
+	if err := os.RemoveAll(t.making()); err != nil { // a crash came before the log had it
+		return nil, none, err
+	}
+	if err := os.MkdirAll(filepath.Dir(t.Dir), 0o755); err != nil {
+		return nil, none, err
+	}
+	s := t.setup(r)
+	others, err := t.addNeeds(&s)
+	defer func() {
+		for _, d := range others {
+			d.Close()
+		}
+	}()
+	if err != nil {
+		return nil, none, err
+	}
+	d, m, err := desk.Create(t.making(), s)
+	if err != nil {
+		return nil, none, swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
+	}
+	return d, m, nil
+}
+
+// addNeeds adds the files of the task, and the outputs of the tasks that it depends on, to the inputs of
+// a new desk. The desks of those are open until it is made.
+func (t *Turn) addNeeds(s *desk.Setup) (others []*desk.Desk, err error) {
+	for _, file := range t.Files {
+		s.Inputs = append(s.Inputs, desk.Input{Name: filepath.Base(file), Source: file})
+	}
+	var deps desk.Dependencies
+	for _, n := range t.Needs {
+		deps.WaitFor = append(deps.WaitFor, n.Task)
+		if n.Dir == "" {
+			continue
+		}
+		dep := desk.Dependency{Agent: n.Task, Outputs: n.Outputs, CopyTo: cmp.Or(n.CopyTo, path.Join(desk.Inbox, n.Task))}
+		d, err := desk.Open(n.Dir)
+		switch {
+		case err == nil:
+			others = append(others, d)
+		case n.Outputs == nil: // it did not run, and nothing of it is needed
+			continue
+		default:
+			return others, missing(t, n, n.Outputs[0], err)
+		}
+		if dep.Outputs == nil {
+			dep.Outputs = d.Delivered()
+		}
+		for _, output := range dep.Outputs {
+			if err := d.Has(output); err != nil {
+				return others, missing(t, n, output, err)
+			}
+			name := path.Join(strings.TrimPrefix(dep.CopyTo, desk.Inbox), path.Base(output))
+			s.Inputs = append(s.Inputs, desk.Input{Name: strings.TrimPrefix(name, "/"), Description: "from " + n.Task, Source: output, From: d})
+		}
+		deps.DependsOn = append(deps.DependsOn, dep)
+	}
+	if deps.WaitFor != nil {
+		s.Dependencies = &deps
+	}
+	return others, nil
+}
+
+// missing is the error for an output that the worker cannot start without.
+func missing(t *Turn, n Need, output string, err error) error {
+	return swarm.Errorf(swarm.WaitFailed, "the output %s of %s, which %s depends on: %w", output, n.Task, t.Title, err).
+		WithHint("see what it has: swarm desk collect %s", n.Dir)
+}
+
+// archive moves the desk of an earlier iteration, or of an earlier run, out of the way.
+func (t *Turn) archive() error {
+	if _, err := os.Lstat(t.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	old, err := desk.Open(t.Dir)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	unlock, err := old.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for n := 1; ; n++ {
+		name := t.Archive
+		if n > 1 {
+			name = fmt.Sprintf("%s.%d", name, n)
+		}
+		if _, err := old.Archive(name); !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+}
+
+// setup makes what a new desk starts with from the prompt. The role becomes SKILL.md, the task's text
+// the objective, and everything else the context. Ids and earlier failures have other places.
+func (t *Turn) setup(r provider.Request) desk.Setup {
+	var role, context strings.Builder
+	var text []desk.Part
+	for _, s := range t.Spans {
+		piece := r.Prompt[s.Start:s.End]
+		switch s.From {
+		case prompt.FromIDs, prompt.FromRetry:
+		case prompt.FromRole:
+			role.WriteString(piece)
+		case prompt.FromMode, prompt.FromPack, prompt.FromFinding, prompt.FromInbox, prompt.FromSent:
+			context.WriteString(strings.TrimSpace(piece) + "\n\n")
+		case prompt.FromSeparator:
+		default:
+			text = append(text, desk.Part{Text: piece, Data: s.From != prompt.KindText})
+		}
+	}
+	i := desk.NewInstructions(t.Title, text)
+	i.Context = strings.TrimSpace(i.Context + "\n\n" + context.String())
+	about := strings.TrimSpace(role.String())
+	if about == "" {
+		about = "You do the task in `" + desk.InstructionsFile + "`."
+	}
+	return desk.Setup{Skill: desk.Skill(r.Agent, about), Instructions: i}
+}

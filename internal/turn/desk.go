@@ -1,0 +1,176 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/desk"
+	"swarm/internal/plan"
+	"swarm/internal/provider"
+	deskwork "swarm/internal/provider/desk"
+)
+
+// worker says who does the turn at a desk; "" = it has none. In a swarm only iterations are work: the
+// supervisor, and the members of a council that judge each other, answer in words.
+func (w *work) worker() swarm.Worker {
+	if w.task.Swarm != nil || w.c.Want != plan.WantMail && w.c.Want != plan.WantAction {
+		return ""
+	}
+	return w.task.WorkerOf(w.agent)
+}
+
+// deskPath is the folder of the turn's desk.
+func (r *Runner) deskPath(w *work) string { return filepath.Join(r.Desks, w.c.Task) }
+
+// atDesk returns the provider that does the turn at a desk. Everything that it must know after a crash
+// is in the log: which attempts have opened the desk, and what its inputs were.
+func (r *Runner) atDesk(w *work) (provider.Provider, error) {
+	t := &deskwork.Turn{Watcher: r.deskWatcher(), Dir: r.deskPath(w), Title: w.c.Task, Spans: w.made.Spans, Files: w.task.Files}
+	if w.worker() == swarm.CommandWorker {
+		worker, err := r.provider(w.spec)
+		if err != nil {
+			return nil, err
+		}
+		t.Worker = worker
+	}
+	var err error
+	if t.Opened, err = r.manifest(w.turn); err != nil {
+		return nil, err
+	}
+	for _, turn := range earlier(w.c) {
+		m, err := r.manifest(turn)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			t.Before = m
+		}
+	}
+	if t.Failures, err = r.failures(w.c); err != nil {
+		return nil, err
+	}
+	if t.Archive, err = r.archiveName(w); err != nil {
+		return nil, err
+	}
+	if t.Needs, err = r.needs(w); err != nil {
+		return nil, err
+	}
+	t.Open = func(m desk.Manifest) error { return r.openDesk(w, m) }
+	t.Take = func(f desk.File, content []byte) error { return r.storeFile(w, f, content) }
+	w.desk = t
+	return t, nil
+}
+
+// deskWatcher returns the watcher of all desks of the run.
+func (r *Runner) deskWatcher() *desk.Watcher {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.desks == nil {
+		r.desks = desk.NewWatcher(desk.WatchOptions{})
+	}
+	return r.desks
+}
+
+// manifest returns the inputs of a turn's desk; nil = the turn has not opened it.
+func (r *Runner) manifest(turn swarm.TurnID) (*desk.Manifest, error) {
+	opening, ok, err := swarm.FindBody[swarm.DeskOpening](r.Log, swarm.DeskKey(turn))
+	if err != nil || !ok {
+		return nil, err
+	}
+	text, err := r.Log.Body(opening.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	m := &desk.Manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, swarm.Errorf(swarm.Storage, "the inputs of the desk of %s cannot be read: %w", turn, err)
+	}
+	return m, nil
+}
+
+// archiveName is the name under which the task's last desk is archived: task.iteration. One that this run
+// has not made is of an earlier run.
+func (r *Runner) archiveName(w *work) (string, error) {
+	last := w.c.Iteration - 1
+	for ; last > 1; last-- {
+		_, ok, err := r.Log.Find(swarm.DeskKey(swarm.NewTurnID(w.c.Task, last, 1)))
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			break
+		}
+	}
+	return fmt.Sprintf("%s.%d", w.c.Task, max(last, 1)), nil
+}
+
+// needs are the tasks that the turn's task depends on, with their desks.
+func (r *Runner) needs(w *work) (all []deskwork.Need, err error) {
+	for _, d := range w.task.DependsOn {
+		n := deskwork.Need{Dependency: d}
+		if other := w.plan.tasks[d.Task]; other != nil && other.WorkerOf(w.plan.agents[other.Agent]) != "" {
+			n.Dir = filepath.Join(r.Desks, d.Task)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// openDesk records the desk before its worker starts. It returns when that is on disk.
+func (r *Runner) openDesk(w *work, m desk.Manifest) error {
+	text := swarm.Encode(m)
+	e := w.event(swarm.DeskOpened, swarm.DeskOpening{Dir: r.deskPath(w), Worker: w.worker(), Manifest: swarm.HashOf(text)})
+	e.Key = swarm.DeskKey(w.turn)
+	_, err := r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{e}, Bodies: [][]byte{text}})
+	return err
+}
+
+// event makes an event about the turn.
+func (w *work) event(kind swarm.EventKind, body any) swarm.Event {
+	e := swarm.NewEvent(kind, body)
+	e.Task, e.Agent, e.Turn = w.c.Task, w.c.Agent, w.turn
+	return e
+}
+
+// storeFile stores a file of the outbox as an artifact. The turn's end comes after it in the log, so the
+// file is on disk when the turn is.
+func (r *Runner) storeFile(w *work, f desk.File, content []byte) error {
+	it := swarm.DeskFile{Path: r.clean(f.Path), Kind: string(f.Kind), Bytes: f.Size, SHA256: f.SHA256}
+	if !f.Large {
+		content = r.redact(content)
+		e, stored := agentapi.ArtifactEvent(w.event(swarm.ArtifactStored, nil), "file", it.Path, content)
+		b := swarm.Batch{Fence: w.c.Fence, Early: true, Absent: []string{w.nextStart()}, Events: []swarm.Event{e}}
+		if len(content) > 0 { // every log has the empty body
+			b.Bodies = [][]byte{content}
+		}
+		// The same bytes may be there under another name.
+		if _, err := r.Log.Append(context.Background(), b); err != nil && !errors.Is(err, swarm.ErrConflict) {
+			return err
+		}
+		it.Ref = stored.Ref
+	}
+	w.delivered = append(w.delivered, it)
+	return nil
+}
+
+// collected is the event of what the worker delivered; nil = the turn did not come so far.
+func (r *Runner) collected(w *work) *swarm.Event {
+	if w.desk == nil || w.desk.Collected == nil {
+		return nil
+	}
+	c := w.desk.Collected
+	body := swarm.DeskCollection{Dir: w.desk.Dir, State: string(c.Status.State), Files: w.delivered}
+	for _, criterion := range c.Criteria {
+		body.Criteria = append(body.Criteria, swarm.DeskCriterion{Text: r.clean(criterion.Text), Met: criterion.Met})
+	}
+	for _, v := range c.Violations {
+		body.Problems = append(body.Problems, r.clean(v.Error()))
+	}
+	e := w.event(swarm.DeskCollected, body)
+	return &e
+}
