@@ -151,6 +151,80 @@ tasks:
 	}
 }
 
+// TestPowerLossAtDesks cuts the power while desks are made, worked at and collected, one after the other.
+// What a command has acknowledged must be there, and no state may be empty.
+func TestPowerLossAtDesks(t *testing.T) {
+	if !long {
+		t.Skip("it takes a minute: set SWARM_TEST_LONG=1")
+	}
+	needsDisk(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	const worker = `echo done > outbox/text.md; mkdir outbox/data; echo 1 > outbox/data/n; echo 'I did it.' > outbox/summary.md
+		echo '{"state": "completed"}' > workspace/s; mv workspace/s status.json`
+	kept := map[string]int{}
+	for losses := 0; losses < 60 && !t.Failed(); losses++ {
+		p := newPlace(t)
+		d := p.onDisk()
+		in := func(name string) string { return filepath.Join(d.dir, name) }
+		acknowledged := make(chan [2]string) // the command, and the desk
+		go func() {
+			defer close(acknowledged)
+			for i := 0; ; i++ {
+				name := fmt.Sprint("d", i)
+				for _, args := range [][]string{
+					{"new", in(name), "--objective", "Do it"},
+					{"run", in(name), "--", "sh", "-c", worker},
+					{"collect", in(name), "-o", in(name + ".out")},
+				} {
+					if p.swarm(append([]string{"desk"}, args...)...).Run() != nil {
+						return // the power is lost
+					}
+					acknowledged <- [2]string{args[0], name}
+				}
+			}
+		}()
+		var before [][2]string
+		for range 1 + random.IntN(12) {
+			a, ok := <-acknowledged
+			if !ok {
+				t.Fatal("a command failed while there was power")
+			}
+			before = append(before, a)
+		}
+		d.shutDown()
+		for range acknowledged { // after the cut it does not count
+		}
+		d.soon("nobody uses the disk", func() bool { return exec.Command("umount", d.dir).Run() == nil })
+		d.must("mount", "-o", "loop", d.image, d.dir)
+
+		states, err := filepath.Glob(in("d*/status.json"))
+		d.check(err)
+		for _, file := range states {
+			if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+				t.Errorf("%s is empty, or %v", file, err)
+			}
+		}
+		for _, a := range before {
+			files := map[string]string{a[1] + "/status.json": `"state"`, a[1] + "/SKILL.md": "# Agent", a[1] + "/inbox/instructions.md": "Do it"}
+			switch a[0] {
+			case "run":
+				files = map[string]string{a[1] + "/status.json": "completed", a[1] + "/outbox/data/n": "1", a[1] + "/outbox/summary.md": "I did it."}
+			case "collect":
+				files = map[string]string{a[1] + ".out/text.md": "done", a[1] + ".out/data/n": "1", a[1] + ".out/summary.md": "I did it."}
+			}
+			for name, want := range files {
+				if text, err := os.ReadFile(in(name)); err != nil || !strings.Contains(string(text), want) {
+					t.Errorf("after `swarm desk %s` %s is %q, %v", a[0], name, text, err)
+				}
+			}
+			kept[a[0]]++
+		}
+	}
+	t.Logf("acknowledged and there: %v", kept)
+}
+
 // A full disk stops a run with a clear error. When there is room again, the run can be resumed.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {

@@ -139,6 +139,9 @@ func (d *Desk) Collect(ctx context.Context, o CollectOptions) (*Collection, erro
 			}
 		}
 	}
+	if err := d.settle(c.Files); err != nil {
+		return nil, err
+	}
 	if o.Status.State == Completed {
 		c.Violations = append(c.Violations, d.missing(c.Files)...)
 	}
@@ -149,6 +152,29 @@ func (d *Desk) Collect(ctx context.Context, o CollectOptions) (*Collection, erro
 		c.Criteria = tick(i.Criteria, c.Summary)
 	}
 	return c, nil
+}
+
+// settle takes what was collected to disk, with the status and all names, because a worker seldom does. A
+// loss of power after the collection then loses nothing that was told.
+func (d *Desk) settle(files []File) error {
+	names := []string{".", StatusFile}
+	for _, f := range files {
+		names = append(names, f.Path)
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			if !slices.Contains(names, dir) {
+				names = append(names, dir)
+			}
+		}
+	}
+	for _, name := range names {
+		if err := syncName(d.root, name); err != nil {
+			// Anything but the disk is the worker's: it has replaced or removed the file since.
+			if e := d.unusable(name, err); e.Kind == swarm.Storage {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // breach makes an error a violation of the protocol.
@@ -399,7 +425,7 @@ func errorReport(why Failure) []byte {
 }
 
 // Export copies what was collected to a folder, without what an earlier attempt left. Nothing there is
-// replaced. A file that has changed since it was collected is an error.
+// replaced. When it returns, the copies are on disk. A file that has changed since it was collected is an error.
 func (d *Desk) Export(c *Collection, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return noFolder(dir, err)
@@ -409,11 +435,13 @@ func (d *Desk) Export(c *Collection, dir string) error {
 		return noFolder(dir, err)
 	}
 	defer to.Close()
+	folders := map[string]bool{".": true}
 	for _, f := range c.Files {
 		if f.Kind == PartialWork {
 			continue
 		}
 		name := strings.TrimPrefix(f.Path, Outbox+"/")
+		folders[path.Dir(name)] = true
 		if err := d.export(f, to, name); err != nil {
 			if errors.Is(err, fs.ErrExist) {
 				return swarm.Errorf(swarm.BadInput, "%s is there already: %w", filepath.Join(dir, name), fs.ErrExist).
@@ -422,7 +450,14 @@ func (d *Desk) Export(c *Collection, dir string) error {
 			return unusable(filepath.Join(dir, name), err)
 		}
 	}
-	return nil
+	for folder := range folders {
+		for ; folder != "."; folder = path.Dir(folder) {
+			if err := syncFolder(to, folder); err != nil {
+				return unusable(filepath.Join(dir, folder), err)
+			}
+		}
+	}
+	return errors.Join(syncFolder(to, "."), syncParent(dir))
 }
 
 func (d *Desk) export(f File, to *os.Root, name string) (err error) {
@@ -440,6 +475,9 @@ func (d *Desk) export(f File, to *os.Root, name string) (err error) {
 	}
 	sum := sha256.New()
 	_, err = io.Copy(out, io.TeeReader(from, sum))
+	if err == nil {
+		err = out.Sync()
+	}
 	if err = errors.Join(err, out.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
 		err = errors.New("the worker changed it after it was collected")
 	}

@@ -269,6 +269,9 @@ func (d *Desk) Archive(name string) (string, error) {
 		return "", unusable(d.path, err)
 	}
 	d.path = to
+	if err := errors.Join(syncFolder(parent, archiveFolder), syncFolder(parent, ".")); err != nil {
+		return to, unusable(to, err)
+	}
 	return to, nil
 }
 

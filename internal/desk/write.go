@@ -82,6 +82,19 @@ func syncParent(dir string) error {
 	return syncFolder(parent, ".")
 }
 
+// syncName takes a file or a folder that the worker made to disk. It opens no pipe or device.
+func syncName(root *os.Root, name string) error {
+	if info, err := root.Lstat(name); err != nil || info.IsDir() {
+		return errors.Join(err, syncFolder(root, name))
+	}
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
 // syncFolder takes the names in a folder to disk.
 func syncFolder(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
