@@ -106,6 +106,15 @@ func (l *listing) walk(ctx context.Context, path string, depth int) error {
 	return nil
 }
 
+// conceals reports whether an entry is not shown. Its folder is shown, so only a link has to be
+// resolved.
+func (l *listing) conceals(at string, info fs.FileInfo) bool {
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return l.layer.project && isPrivate(at)
+	}
+	return l.layer.conceals(at)
+}
+
 // folder lists one folder and returns its subfolders.
 func (l *listing) folder(path string) (folders []string, err error) {
 	if len(l.lines) >= maxListed {
@@ -137,7 +146,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		}
 		at := filepath.Join(path, name)
 		info, err := l.root.Lstat(at)
-		if err != nil || info.IsDir() && Hides(l.layer.hidden, l.layer.real, at) || l.layer.conceals(at) {
+		if err != nil || info.IsDir() && Hides(l.layer.hidden, l.layer.real, at) || l.conceals(at, info) {
 			continue // deleted meanwhile, or hidden
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")

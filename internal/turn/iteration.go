@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -445,12 +446,31 @@ func (r *Runner) askPlainly(ctx context.Context, w *work, req *provider.Request)
 		if err != nil {
 			return err
 		}
-		p.System, p.Prefill = p.System+prompt.ToolList(specs), prompt.Prefill
+		p.System, p.Prefill = p.System+r.toolList(specs), prompt.Prefill
 	case plan.WantSubtasks, plan.WantReplan, plan.WantReview:
 		p.Prefill = prompt.Prefill
 	}
 	req.Plain, req.Prompt, req.Fresh = p, rest, rest
 	return nil
+}
+
+// listedTools are tools and their description.
+type listedTools struct {
+	specs []swarm.ToolSpec
+	text  string
+}
+
+// toolList describes tools. Most agents of a swarm have the same ones, so the last list is kept.
+func (r *Runner) toolList(specs []swarm.ToolSpec) string {
+	same := func(a, b swarm.ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.listed.text == "" || !slices.EqualFunc(specs, r.listed.specs, same) {
+		r.listed = listedTools{specs, prompt.ToolList(specs)}
+	}
+	return r.listed.text
 }
 
 // swarmTools returns the tools that an agent of a swarm may call: those that it lists.

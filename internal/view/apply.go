@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,6 +146,7 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 		t.Started = e.Time
 	}
 	t.Model, t.Hint = "", ""
+	var in swarm.Inputs
 	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
 		switch string(m.key) {
@@ -154,7 +156,12 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 			ok = set(&t.Provider, m.value)
 		case "model":
 			ok = set(&t.Model, m.value)
+		case "inputs":
+			ok = json.Unmarshal(m.value, &in) == nil
 		}
+	}
+	if r.team != nil {
+		r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
 	}
 	if a := t.agent; a >= 0 {
 		r.agents[a].Active = e.Time

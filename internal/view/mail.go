@@ -49,12 +49,6 @@ func (r *Run) foldMail(e *swarm.Event) error {
 				b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
 			})
 		})
-	case swarm.TurnStarted:
-		return swarm.UseBody(e, func(s struct {
-			Inputs swarm.Inputs `json:"inputs"`
-		}) {
-			r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
-		})
 	case swarm.HandoffInjected:
 		return swarm.UseBody(e, func(in swarm.Inputs) {
 			r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
