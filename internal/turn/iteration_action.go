@@ -18,6 +18,7 @@ import (
 	"swarm/internal/providerkind"
 	"swarm/internal/review"
 	"swarm/internal/subtask"
+	"swarm/internal/toolrule"
 )
 
 // checkAnswer reads the answer of a swarm's turn. One that cannot be read is an error, which the
@@ -148,7 +149,7 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 			alone = r.beginUnseen(w)
 			defer alone()
 		}
-		start, err := r.beginAction(ctx, c)
+		start, err := r.beginAction(ctx, c, asked.Tool)
 		if err != nil {
 			return flow.Result{}, err
 		}
@@ -184,8 +185,9 @@ func (r *Runner) reachesOut(w *work, a action.Action) bool {
 }
 
 // beginAction appends the start of an action and waits until it is on disk, together with the end of
-// its turn. If a start is there already, a crash has cut the action.
-func (r *Runner) beginAction(ctx context.Context, c flow.Call) (start int, err error) {
+// its turn. If a start is there already, a crash has cut the action. A tool that only reads files can
+// run again unnoticed, so nobody waits for the disk.
+func (r *Runner) beginAction(ctx context.Context, c flow.Call, tool string) (start int, err error) {
 	id := swarm.TurnID(c.ID)
 	if c.Again { // otherwise no other owner can have started it
 		if start, err = r.lastStart(id); err != nil {
@@ -195,9 +197,12 @@ func (r *Runner) beginAction(ctx context.Context, c flow.Call) (start int, err e
 	start++
 	e := swarm.NewEvent(swarm.ActionStarted, swarm.ActionStart{Start: start})
 	e.Key, e.Task, e.Agent, e.Turn = swarm.StartKey(id, start), c.Agent, c.Agent, swarm.TurnID(c.Ref)
-	_, err = r.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{e}})
+	_, err = r.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Lazy: onlyReads(tool), Events: []swarm.Event{e}})
 	return start, err
 }
+
+// onlyReads says whether a tool changes nothing, wherever it is called.
+func onlyReads(tool string) bool { return tool == toolrule.FileRead || tool == toolrule.FileList }
 
 // endAction appends the end of an action, with the report that it has written, or nil. The agent's next turn takes it to disk before its provider
 // is called.
