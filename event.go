@@ -583,6 +583,10 @@ type ApprovalAnswer struct {
 	Growth *GrowthRequest `json:"wish,omitempty"` // what is granted instead of the request; nil = the request itself
 	// Retry is what the next attempt of a task is given instead of what was asked; nil = that.
 	Retry *RetryRequest `json:"retry,omitempty"`
+	// Agents and Dropped are of a plan that a person has changed: how many agents the swarm has with it,
+	// and those that do not work, because their subtasks were taken out.
+	Agents  int      `json:"agents,omitempty"`
+	Dropped []string `json:"dropped,omitempty"`
 	// Message is the id of another program's message that said so: sent again, it answers nothing
 	// else.
 	Message string `json:"message,omitempty"`

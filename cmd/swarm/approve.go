@@ -16,14 +16,17 @@ import (
 func (a *app) approveCommand() *cobra.Command {
 	var edit string
 	cmd := a.answerCommand("approve", "Approve what an agent asks for", `
-A request for a new agent or a new edge can be changed before it is approved. --edit opens it in
-$VISUAL or $EDITOR. --edit=FILE reads the changed request from a file, and --edit=- from standard
-input, as one JSON object.`,
-		func(q control.Question) (run.Decision, error) {
+A request for a new agent or a new edge, and the plan of a swarm, can be changed before it is
+approved. --edit opens it in $VISUAL or $EDITOR. --edit=FILE reads the changed request from a file,
+and --edit=- from standard input, as one JSON object.
+
+In the plan of a swarm, a subtask with a known id stays with its agent, one that is taken out is not
+worked on, and one with a new id gets a new agent.`,
+		func(c *control.Control, q control.Question) (run.Decision, error) {
 			d := run.Decision{OK: true}
 			var err error
 			if edit != "" {
-				d.Edit, err = a.edited(q, edit)
+				d.Edit, err = a.edited(c, q, edit)
 			}
 			return d, err
 		})
@@ -37,7 +40,7 @@ func (a *app) denyCommand() *cobra.Command {
 	var reason string
 	cmd := a.answerCommand("deny", "Deny what an agent asks for", `
 The agent gets the text of --reason.`,
-		func(control.Question) (run.Decision, error) {
+		func(*control.Control, control.Question) (run.Decision, error) {
 			return run.Decision{Reason: reason}, nil
 		})
 	cmd.Example += "\n  swarm deny planner/1/1/5c0e --reason 'coder can do that'"
@@ -45,7 +48,7 @@ The agent gets the text of --reason.`,
 	return cmd
 }
 
-func (a *app) answerCommand(word string, short, more string, decide func(control.Question) (run.Decision, error)) *cobra.Command {
+func (a *app) answerCommand(word string, short, more string, decide func(*control.Control, control.Question) (run.Decision, error)) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
 		Use:   word + " [ID]",
@@ -85,7 +88,7 @@ command returns.
 			if err != nil {
 				return err
 			}
-			d, err := decide(q)
+			d, err := decide(c, q)
 			if err != nil {
 				return err
 			}

@@ -23,10 +23,16 @@ const inEditor = "$EDITOR"
 const maxEdit = 1 << 20
 
 // edited reads the request that a person approves instead of the agent's own.
-func (a *app) edited(q control.Question, from string) ([]byte, error) {
+func (a *app) edited(c *control.Control, q control.Question, from string) ([]byte, error) {
 	switch {
-	case q.Growth == nil && q.Retry == nil:
+	case q.Growth == nil && q.Retry == nil && !swarm.AsksAboutPlan(q.ID):
 		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
+	case from == inEditor && swarm.AsksAboutPlan(q.ID):
+		text, err := c.PlanText(q.Run, q.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.openEditor(text)
 	case from == inEditor && q.Retry != nil:
 		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:

@@ -60,11 +60,16 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	switch {
 	case d.Edit != nil && !d.OK:
 		return swarm.Errorf(swarm.BadInput, "a denied request cannot be edited").WithHint("approve it with the edit, or say why not")
-	case asked.Growth == nil && asked.Retry == nil && d.Edit != nil:
+	case asked.Growth == nil && asked.Retry == nil && !swarm.AsksAboutPlan(id) && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
 	}
 	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, Actor: d.Actor, Message: d.Message}
+	var changes *swarm.Event
 	switch {
+	case d.Edit != nil && swarm.AsksAboutPlan(id):
+		if changes, err = s.editPlan(asked, s.redact(d.Edit), &answer); err != nil {
+			return s.clean(err)
+		}
 	case d.Edit != nil && asked.Retry != nil:
 		if answer.Retry, err = readRetry(*asked.Retry, s.redact(d.Edit)); err != nil {
 			return s.clean(err)
@@ -74,13 +79,17 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 			return s.clean(err)
 		}
 	}
-	return s.answer(ctx, asked, answer)
+	return s.answer(ctx, asked, answer, changes)
 }
 
-// answer appends an answer. Its address is control, which turns and loops subscribe to.
-func (s *Service) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
+// answer appends an answer, after the plan with a person's changes, if there are any. Its address is
+// control, which turns and loops subscribe to.
+func (s *Service) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer, changes *swarm.Event) error {
 	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
 		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
+	if changes != nil {
+		b.Events = slices.Insert(b.Events, 0, *changes)
+	}
 	_, there, err := s.append(ctx, b)
 	switch {
 	case errors.Is(err, swarm.ErrStale):

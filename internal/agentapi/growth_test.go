@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -273,7 +274,7 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	events := all(t, log)
 	last := events[len(events)-1]
 	answer, err := swarm.Body[swarm.ApprovalAnswer](&last)
-	if err != nil || last.To != swarm.ToControl || answer != (swarm.ApprovalAnswer{ID: "coder/1/1/t", Reason: "use another", Message: "m-1", Actor: swarm.Actor{By: "a test"}}) {
+	if err != nil || last.To != swarm.ToControl || !reflect.DeepEqual(answer, swarm.ApprovalAnswer{ID: "coder/1/1/t", Reason: "use another", Message: "m-1", Actor: swarm.Actor{By: "a test"}}) {
 		t.Errorf("%+v to %s, %v", answer, last.To, err)
 	}
 	before := len(all(t, log))
@@ -284,7 +285,7 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.answer(t.Context(), asked, swarm.ApprovalAnswer{ID: asked.ID, OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
+	if err := s.answer(t.Context(), asked, swarm.ApprovalAnswer{ID: asked.ID, OK: true}, nil); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
 		t.Errorf("two at the same time: %v", err)
 	}
 	if err := s.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {

@@ -123,15 +123,9 @@ func (s *Service) SwarmState(agent string) (*SwarmState, int64, error) {
 	for _, r := range first.Swarm.Roles {
 		state.Roles = append(state.Roles, r.Name)
 	}
-	var all []swarm.Subtask
-	for _, p := range s.plans {
-		switch {
-		case p.Swarm == nil || len(p.Swarm.Subtasks) == 0:
-		case all == nil: // most have all subtasks in one plan
-			all = slices.Clip(p.Swarm.Subtasks)
-		default:
-			all = append(all, p.Swarm.Subtasks...)
-		}
+	all := s.subtasks()
+	if s.team.Swarm.Dropped { // nobody works on them, and the answer does without
+		all = slices.DeleteFunc(slices.Clone(all), func(t swarm.Subtask) bool { return s.team.IsDropped(t.Agent) })
 	}
 	if n := len(all); n > maxTeammates && agent != swarm.Supervisor && !s.council() {
 		at := slices.IndexFunc(all, func(t swarm.Subtask) bool { return t.Agent == agent })
@@ -239,11 +233,13 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	unknown := s.dropUnknownRoles(subtasks)
 	kept, dropped := subtask.Cap(subtasks, s.growth.Room())
 	p := s.growth.Workers(s.Run, kept)
 	p.Swarm.By = swarm.TurnID(turn)
 	p.Swarm.Entries = slices.Clone(subtasks[len(kept):])
 	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey(turn), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
+	events = append(events, unknown...)
 	if len(dropped) > 0 { // they stay open in the task list, so the answer is told that nobody has done them
 		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),
 			Hint: "raise swarm.max_agents in the compose file"}
@@ -259,6 +255,19 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 		events = append(events, during(inbound(e), swarm.Supervisor, swarm.TurnID(turn)))
 	}
 	return events, nil
+}
+
+// dropUnknownRoles takes roles out of the supervisor's subtasks that the compose file does not have, and
+// returns the notices about it. Such a subtask gets the agent of one that names no role.
+func (s *Service) dropUnknownRoles(subtasks []swarm.Subtask) (notices []swarm.Event) {
+	for i := range subtasks {
+		if err := subtask.CheckRole(s.plans[0].Swarm.Roles, subtasks[i]); err != nil {
+			subtasks[i].Role = ""
+			why := swarm.Reason{Reason: string(s.redact([]byte("the supervisor made a mistake: " + err.Msg + ". The agent is the one of a subtask without a role"))), Hint: err.Hint}
+			notices = append(notices, swarm.NewEvent(swarm.Notice, why))
+		}
+	}
+	return notices
 }
 
 // answerOf returns what the supervisor says in a turn; without one it is the whole query.

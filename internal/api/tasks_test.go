@@ -406,7 +406,13 @@ func TestAPlanIsApprovedOverHTTP(t *testing.T) {
 			t.Errorf("an agent works before the answer: %+v", one)
 		}
 	}
-	h.post("/api/v1/approvals/supervisor/plan", `{"run":"`+id+`","ok":true}`, http.StatusAccepted)
+	edit := `{"run":"` + id + `","ok":true,"edit":{"subtasks":[{"id":"us","description":"The US market"%s}]}}`
+	h.post("/api/v1/approvals/supervisor/plan", fmt.Sprintf(edit, `,"depends_on":["kr"]`), http.StatusBadRequest)
+	h.post("/api/v1/approvals/supervisor/plan", fmt.Sprintf(edit, ""), http.StatusAccepted)
 	l.until("agent_started")
-	l.until("workflow_completed")
+	for _, one := range l.until("workflow_completed") {
+		if one.event == "agent_started" && decode[feed.SeedEvent](t, one.data).AgentID != swarm.Supervisor {
+			t.Errorf("an agent works whose subtask was taken out: %+v", one)
+		}
+	}
 }

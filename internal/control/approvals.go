@@ -150,6 +150,16 @@ func (c *Control) MayAnswer(id swarm.RunID) error {
 	return c.Caller.Steer(c.Home, id, "answering what an agent asks for")
 }
 
+// PlanText returns the subtasks that a question about a plan is about, as the JSON that a person edits.
+func (c *Control) PlanText(id swarm.RunID, approval string) ([]byte, error) {
+	r, err := c.OpenReader(id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.PlanText(approval)
+}
+
 // Answer answers an approval for the caller. When it returns, the answer is on disk. Only the first
 // answer counts.
 func (c *Control) Answer(ctx context.Context, id swarm.RunID, approval string, d run.Decision) (CommandResult, error) {

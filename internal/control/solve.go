@@ -125,7 +125,7 @@ func (b *Begin) divide(file string) error {
 	}
 	p := &b.Bundle.Plan
 	for _, s := range all {
-		if err := checkRole(p.Swarm.Roles, s); err != nil {
+		if err := subtask.CheckRole(p.Swarm.Roles, s); err != nil {
 			err.File = file
 			return err
 		}
@@ -194,24 +194,4 @@ func checkCouncil(r Request, maxAgents int) error {
 		return swarm.Errorf(swarm.BadInput, "a council has at most %d members", most)
 	}
 	return nil
-}
-
-// checkRole returns an error if a subtask of a person's file names a role that there is not.
-func checkRole(roles []swarm.Agent, s swarm.Subtask) *swarm.Error {
-	names := make([]string, len(roles))
-	for i := range roles {
-		if names[i] = roles[i].Name; strings.EqualFold(names[i], s.Role) {
-			return nil
-		}
-	}
-	switch err := swarm.Errorf(swarm.BadInput, "the subtask %q has the role %s, and there is no agent of this name", s.ID, swarm.Quote(s.Role)); {
-	case s.Role == "":
-		return nil
-	case len(names) == 0:
-		return err.WithHint("the compose file has no agents; leave the role out, or write agents: {%s: {}}", s.Role)
-	case swarm.Nearest(s.Role, names) != "":
-		return err.WithHint("%s There are %s", swarm.DidYouMean(s.Role, names), strings.Join(names, ", "))
-	default:
-		return err.WithHint("%s", swarm.DidYouMean(s.Role, names))
-	}
 }

@@ -50,6 +50,7 @@ type SwarmState struct {
 	Asked    int          `json:"asked,omitempty"`    // questions to a person whether agents work on a plan
 	Asking   int          `json:"asking,omitempty"`   // workers with those that the open question is about; 0 = none is open
 	Approved int          `json:"approved,omitempty"` // workers that a person has decided about
+	Dropped  bool         `json:"dropped,omitempty"`  // a person has taken a subtask out of a plan
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 	Lost     []string     `json:"lost,omitempty"`     // workers that ended other than done, until the supervisor knows of it
 	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
@@ -74,7 +75,8 @@ type Effort struct {
 	Next  *swarm.Action `json:"next,omitempty"`  // the action that its last turn asks for, until it is taken
 	Tries int           `json:"tries,omitempty"` // attempts of that action so far
 
-	Denied bool `json:"denied,omitempty"` // a person does not want it to work
+	Denied  bool `json:"denied,omitempty"`  // a person does not want it to work
+	Dropped bool `json:"dropped,omitempty"` // a person has taken its subtask out of the plan
 
 	begun bool // the loop has begun that action
 }
@@ -207,7 +209,7 @@ func (t *Team) replans(m *Member, workers int) bool {
 
 // lose records how a worker ended, for the supervisor.
 func (t *Team) lose(m *Member) {
-	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Denied {
+	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Denied && !m.Effort.Dropped {
 		t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"swarm"
 )
@@ -73,14 +74,15 @@ func (t *Team) askPlan(a swarm.Approval) {
 }
 
 // decidePlan records a person's answer to the open question. A run whose plan is denied ends without
-// work. If a later one is denied, only the agents that it adds do not work.
-func (t *Team) decidePlan(id string, ok bool) {
+// work. If a later one is denied, only the agents that it adds do not work. A person may also have
+// changed the plan: the agents that this adds are there already.
+func (t *Team) decidePlan(a swarm.ApprovalAnswer) {
 	s := t.Swarm
-	if s.Asking == 0 || id != swarm.PlanQuestionID(s.Asked) {
+	if s.Asking == 0 || a.ID != swarm.PlanQuestionID(s.Asked) {
 		return
 	}
-	had, n := s.Approved, 0
-	s.Approved, s.Asking = s.Asking, 0
+	had, n, ok := s.Approved, 0, a.OK
+	s.Approved, s.Asking = cmp.Or(a.Agents, s.Asking), 0
 	if !ok && had == 0 {
 		s.Approved = 0
 		t.close(ClosedByCancel)
@@ -90,9 +92,18 @@ func (t *Team) decidePlan(id string, ok bool) {
 			if n++; !ok && n > had && n <= s.Approved {
 				e.Denied = true
 			}
+			if slices.Contains(a.Dropped, t.Members[i].Name) {
+				e.Dropped, s.Dropped = true, true
+			}
 		}
 	}
 	t.summon()
+}
+
+// IsDropped says whether a person has taken the subtask of an agent out of the plan.
+func (t *Team) IsDropped(agent string) bool {
+	m := t.Member(agent)
+	return m != nil && m.Effort != nil && m.Effort.Dropped
 }
 
 // workers is how many agents have or had a subtask.

@@ -30,7 +30,7 @@ func (t *Team) Apply(f Fact) {
 	case swarm.ApprovalAnswered:
 		a := f.Body.(swarm.ApprovalAnswer)
 		if t.answer(f.Agent, a.ID); t.Swarm != nil && swarm.AsksAboutPlan(a.ID) {
-			t.decidePlan(a.ID, a.OK)
+			t.decidePlan(a)
 		}
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlCommand))

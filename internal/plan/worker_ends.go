@@ -183,6 +183,8 @@ func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
 		return nil
 	}
 	switch {
+	case e.Dropped:
+		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "a person has taken it out of the plan"}
 	case e.Denied:
 		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "a person has denied the plan that adds it"}
 	case e.Outcome != "":

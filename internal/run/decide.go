@@ -34,3 +34,8 @@ func (r *Run) Decide(ctx context.Context, approval string, d Decision) error {
 func (r *Reader) Answered(approval string) (how string, ok bool, err error) {
 	return (&agentapi.Service{Run: r.ID, Log: r.log}).Answered(approval)
 }
+
+// PlanText returns the subtasks that a question about a plan is about, as the JSON that a person edits.
+func (r *Reader) PlanText(approval string) ([]byte, error) {
+	return (&agentapi.Service{Run: r.ID, Log: r.log}).PlanText(approval)
+}

@@ -4,6 +4,7 @@
 package subtask
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -130,8 +131,50 @@ func asModel(err error) error {
 		WithHint(`return ONLY one JSON object, such as {"subtasks": [{"id": "t1", "description": "…", "depends_on": []}]}`)
 }
 
+// Text returns subtasks as the JSON that a person edits.
+func Text(all []swarm.Subtask) []byte {
+	type shown struct {
+		ID          string   `json:"id"`
+		Description string   `json:"description"`
+		Role        string   `json:"role,omitempty"`
+		DependsOn   []string `json:"depends_on"`
+	}
+	list := make([]shown, len(all))
+	for i, s := range all {
+		list[i] = shown{s.ID, s.Description, s.Role, append([]string{}, s.DependsOn...)}
+	}
+	var text bytes.Buffer
+	_ = json.Indent(&text, swarm.Encode(map[string]any{"subtasks": list}), "", "  ") // it has just been made
+	text.WriteByte('\n')
+	return text.Bytes()
+}
+
+// CheckRole returns an error if a subtask names a role that there is not.
+func CheckRole(roles []swarm.Agent, s swarm.Subtask) *swarm.Error {
+	names := make([]string, len(roles))
+	for i := range roles {
+		if names[i] = roles[i].Name; strings.EqualFold(names[i], s.Role) {
+			return nil
+		}
+	}
+	switch err := swarm.Errorf(swarm.BadInput, "the subtask %q has the role %s, and there is no agent of this name", s.ID, swarm.Quote(s.Role)); {
+	case s.Role == "":
+		return nil
+	case len(names) == 0:
+		return err.WithHint("the compose file has no agents; leave the role out, or write agents: {%s: {}}", s.Role)
+	case swarm.Nearest(s.Role, names) != "":
+		return err.WithHint("%s There are %s", swarm.DidYouMean(s.Role, names), strings.Join(names, ", "))
+	default:
+		return err.WithHint("%s", swarm.DidYouMean(s.Role, names))
+	}
+}
+
 // ReadFile reads the subtasks that a person wrote, strictly.
-func ReadFile(text []byte) ([]swarm.Subtask, error) {
+func ReadFile(text []byte) ([]swarm.Subtask, error) { return ReadEdit(text, nil) }
+
+// ReadEdit reads the subtasks that a person changed. They may depend on the known ones, whose ids they
+// cannot have.
+func ReadEdit(text []byte, known []string) ([]swarm.Subtask, error) {
 	whole := strictjson.ReadObject("the plan", text, MaxFile, "subtasks")
 	whole.Need("subtasks")
 	var all []swarm.Subtask
@@ -142,7 +185,12 @@ func ReadFile(text []byte) ([]swarm.Subtask, error) {
 	if err := whole.Err(); err != nil {
 		return nil, err
 	}
-	return all, complete(all, nil)
+	for _, s := range all {
+		if slices.Contains(known, s.ID) {
+			return nil, swarm.Errorf(swarm.BadInput, "%s is the id of an earlier subtask", swarm.Quote(s.ID)).WithHint("choose another id")
+		}
+	}
+	return all, complete(all, known)
 }
 
 // MaxFile is the largest plan of a person, in bytes.
