@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -395,12 +396,16 @@ type ProviderSpec struct {
 	Models     map[string]string `json:"models,omitempty"` // by tier: small, medium, large
 	// Model is for turns that name neither a model nor a tier. "" leaves the choice to the program.
 	Model string `json:"model,omitempty"`
-	// MaxTokens and Temperature are parameters of models over HTTP.
+	// The parameters of models over HTTP. "" and nil leave the choice to the server.
 	MaxTokens   int64             `json:"max_tokens,omitempty"` // the maximum length of an answer
 	Temperature *float64          `json:"temperature,omitempty"`
+	Effort      string            `json:"effort,omitempty"`   // how much the model thinks
+	Thinking    string            `json:"thinking,omitempty"` // adaptive, disabled, or a number of tokens
+	ServiceTier string            `json:"service_tier,omitempty"`
+	Extra       json.RawMessage   `json:"extra,omitempty"` // an object: more fields of each request
 	Price       Price             `json:"price,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
-	// Headers of requests to BaseURL. "Bearer $NAME" takes its end from the environment.
+	// Headers of requests to its server. "Bearer $NAME" takes its end from the environment.
 	Headers map[string]string `json:"headers,omitempty"`
 	Sandbox *Sandbox          `json:"sandbox,omitempty"` // what confines its programs; nil = nothing of ours
 }

@@ -78,18 +78,23 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 func TestSchemaKnowsTheKeysOfKinds(t *testing.T) {
 	schema := resolvedSchema(t)
 	for provider, fine := range map[string]bool{
-		`mine: {kind: command, command: [cat]}`:                       true,
-		`mine: {kind: command}`:                                       false, // a key that it needs
-		`mine: {kind: command, command: [cat], base_url: http://x}`:   false, // another kind's key
-		`mine: {kind: openai, base_url: http://x, price: {input: 1}}`: true,
-		`mine: {kind: openai, headers: {A: b}}`:                       false,
-		`mine: {command: [cat]}`:                                      false, // no kind
-		`mine:`:                                                       false,
-		`codex:`:                                                      true, // the name is the kind
-		`codex: {models: {small: x}}`:                                 true,
-		`codex: {script: x.yaml}`:                                     false,
-		`codex: {kind: openai}`:                                       false,
-		`command:`:                                                    false,
+		`mine: {kind: command, command: [cat]}`:                                          true,
+		`mine: {kind: command}`:                                                          false, // a key that it needs
+		`mine: {kind: command, command: [cat], base_url: http://x}`:                      false, // another kind's key
+		`mine: {kind: openai, base_url: http://x, price: {input: 1}}`:                    true,
+		`mine: {kind: openai, command: [b]}`:                                             false,
+		`mine: {kind: openai, effort: low, api: chat, extra: {a: [1]}, headers: {A: b}}`: true,
+		`mine: {kind: openai, effort: huge}`:                                             false,
+		`mine: {kind: openai, extra: {tools: []}}`:                                       false,
+		`mine: {kind: anthropic, thinking: 2048, service_tier: auto}`:                    true,
+		`mine: {kind: anthropic, thinking: 12}`:                                          false,
+		`mine: {command: [cat]}`:                                                         false, // no kind
+		`mine:`:                                                                          false,
+		`codex:`:                                                                         true, // the name is the kind
+		`codex: {models: {small: x}}`:                                                    true,
+		`codex: {script: x.yaml}`:                                                        false,
+		`codex: {kind: openai}`:                                                          false,
+		`command:`:                                                                       false,
 	} {
 		src := "provider: codex\ntasks: {a: {prompt-string: x}}\nproviders: {" + provider + "}\n"
 		var v any

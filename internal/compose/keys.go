@@ -26,6 +26,7 @@ var choices = map[string]func() []string{
 	"strategies": fixed(swarm.Strategies...),
 	"approvals":  fixed("ask", "auto", "deny"),
 	"apis":       fixed(providerkind.Responses, providerkind.Chat),
+	"efforts":    fixed("none", "minimal", "low", "medium", "high", "xhigh", "max"),
 	"sandboxes":  fixed(swarm.SandboxOS),
 	"networks":   fixed(swarm.NetworkAll, swarm.NetworkNone),
 }
@@ -66,9 +67,13 @@ type providerKeys struct {
 	Models      named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
 	MaxTokens   integer     `key:"max_tokens" min:"1" doc:"How long an answer of a model over HTTP may be."`
 	Temperature number      `key:"temperature" max:"2" doc:"The sampling temperature of a model over HTTP; without it the default of its server."`
+	Effort      text        `key:"effort" among:"efforts" doc:"How much a model over HTTP thinks; not every model takes every word."`
+	Thinking    thinking    `key:"thinking" doc:"How a model of Anthropic thinks: adaptive, disabled, or the most tokens that it may think."`
+	ServiceTier text        `key:"service_tier" doc:"How fast a model over HTTP is served, in the words of its server."`
+	Extra       object      `key:"extra" doc:"More fields of each request to a model over HTTP. Objects are merged."`
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
-	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent with each request; Bearer $NAME takes its end from the environment."`
+	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent, or to a model over HTTP, with each request; Bearer $NAME takes its end from the environment."`
 	Sandbox     sandboxKeys `key:"sandbox" doc:"What confines its programs: os, or a mapping."`
 }
 

@@ -55,10 +55,10 @@ func (c *compiler) resolveProviders() {
 // keyElsewhere says where to put a key that is in a provider's address.
 func keyElsewhere(kind *providerkind.Kind) string {
 	switch {
-	case kind.Takes("headers"):
-		return "take it out, and write headers: {Authorization: Bearer $NAME} for the provider"
 	case len(kind.KeyVars) > 0:
 		return "take it out, and write env: {" + kind.KeyVars[0] + ": $NAME} for the provider"
+	case kind.Takes("headers"):
+		return "take it out, and write headers: {Authorization: Bearer $NAME} for the provider"
 	}
 	return "take it out, and name the variable that holds it under env of the provider"
 }
@@ -145,6 +145,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 			v.Headers,
 		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
+		s.Effort, s.Thinking, s.ServiceTier, s.Extra = v.Effort.value, v.Thinking.value, v.ServiceTier.value, v.Extra.json
 		s.API, s.MaxTokens, s.Sandbox = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox()
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value

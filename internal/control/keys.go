@@ -37,8 +37,9 @@ func keyUses(p *swarm.Plan) (uses []keyUse) {
 			uses = append(uses, programKeys(s, kind, env)...)
 		}
 		for _, v := range headerKeys(s.Headers) {
-			uses = append(uses, keyUse{variable: v.variable, to: s.BaseURL, detail: v.header, provider: s.Name,
-				text: "sends " + v.variable + " to " + s.BaseURL + ", in the header " + v.header})
+			to := cmp.Or(s.BaseURL, providerkind.Of(s.Kind).BaseURL)
+			uses = append(uses, keyUse{variable: v.variable, to: to, detail: v.header, provider: s.Name,
+				text: "sends " + v.variable + " to " + to + ", in the header " + v.header})
 		}
 	}
 	uses = append(uses, commandKeys(p)...)

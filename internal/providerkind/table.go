@@ -31,6 +31,10 @@ const (
 	keyModels      = "models"
 	keyMaxTokens   = "max_tokens"
 	keyTemperature = "temperature"
+	keyEffort      = "effort"
+	keyThinking    = "thinking"
+	keyServiceTier = "service_tier"
+	keyExtra       = "extra"
 	keyEnv         = "env"
 	keyHeaders     = "headers"
 	keySandbox     = "sandbox"
@@ -38,7 +42,7 @@ const (
 
 var (
 	programKeys = []string{keyCommand, keyModels, keyEnv, keySandbox}
-	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEnv}
+	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEffort, keyServiceTier, keyExtra, keyEnv, keyHeaders}
 
 	// The program of a coding agent decides which server it uses.
 	ownServer = map[string]string{
@@ -173,7 +177,7 @@ var table = []*Kind{
 		Tools: NoTools, Sessions: true, Files: NoFiles, Checked: Asked,
 	},
 	{
-		Name: Anthropic, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,
+		Name: Anthropic, Keys: append([]string{keyThinking}, modelKeys...), Tools: InProcess, ToolNames: OurNames, Files: ByTools,
 		Model: NeedModel, ListPrices: true,
 		Models: map[string]string{
 			"small":  "claude-haiku-5-5",
@@ -184,7 +188,8 @@ var table = []*Kind{
 	},
 	{
 		Name: OpenAI, Keys: append([]string{keyAPI}, modelKeys...), Tools: InProcess, ToolNames: OurNames, Files: ByTools,
-		Model: NeedModel, ListPrices: true, Models: openAIModels,
+		Instead: map[string]string{keyThinking: "write effort: low, or the server's own fields for it under extra"},
+		Model:   NeedModel, ListPrices: true, Models: openAIModels,
 		BaseURL: "https://api.openai.com/v1", KeyVars: []string{"OPENAI_API_KEY"},
 	},
 	{Name: Desk, Tools: NoTools, Files: NoFiles, Outside: true},

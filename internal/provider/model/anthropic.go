@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"swarm"
@@ -29,9 +30,21 @@ type anthropicAsk struct {
 	MaxTokens   int64              `json:"max_tokens"`
 	Temperature *float64           `json:"temperature,omitempty"`
 	Stream      bool               `json:"stream"`
+	Thinking    *anthropicThinking `json:"thinking,omitempty"`
+	Output      *anthropicOutput   `json:"output_config,omitempty"`
+	ServiceTier string             `json:"service_tier,omitempty"`
 	System      []block            `json:"system,omitempty"`
 	Tools       []anthropicTool    `json:"tools,omitempty"`
 	Messages    []anthropicMessage `json:"messages"`
+}
+
+type anthropicThinking struct {
+	Type   string `json:"type"`
+	Budget int64  `json:"budget_tokens,omitempty"`
+}
+
+type anthropicOutput struct {
+	Effort string `json:"effort"`
 }
 
 type anthropicTool struct {
@@ -73,6 +86,16 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.sentTemperature(), Stream: true}
 	if q.MaxTokens == 0 {
 		q.MaxTokens = defaultMaxTokens
+	}
+	q.ServiceTier = c.serviceTier
+	if c.effort != "" {
+		q.Output = &anthropicOutput{c.effort}
+	}
+	if c.thinking != "" {
+		q.Thinking = &anthropicThinking{Type: c.thinking}
+		if tokens, err := strconv.ParseInt(c.thinking, 10, 64); err == nil {
+			q.Thinking = &anthropicThinking{"enabled", tokens}
+		}
 	}
 	for _, tool := range c.tools {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})

@@ -211,6 +211,21 @@ func (f fields) refused(words string) (field string) {
 	return field
 }
 
+// mergeObjects puts the fields of an object into another one. Objects in both are merged too.
+func mergeObjects(body, extra json.RawMessage) json.RawMessage {
+	var to, from fields
+	if json.Unmarshal(body, &to) != nil || json.Unmarshal(extra, &from) != nil {
+		return body
+	}
+	for name, value := range from {
+		if old := to[name]; len(old) > 0 && old[0] == '{' && value[0] == '{' {
+			value = mergeObjects(old, value)
+		}
+		to[name] = value
+	}
+	return encodeValue(to)
+}
+
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // decodeText returns a JSON text, or "" for any other value.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net/http"
 	"strings"
 
 	"swarm"
@@ -39,6 +40,16 @@ func (m *model) findKey(env map[string]string) (key, name string, err error) {
 			WithHint("%s", m.signInHint(name))
 	}
 	return key, name, nil
+}
+
+// headers returns the headers that the file sets, and the keys in them.
+func (m *model) headers() (h http.Header, held map[string]string, err error) {
+	h, held, missing := process.Headers(m.environ, m.spec.Headers)
+	if missing != "" {
+		return nil, nil, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set, or holds what cannot be one", m.spec.Name, missing).
+			WithHint("%s", m.signInHint(missing))
+	}
+	return h, held, nil
 }
 
 func (m *model) signInHint(name string) string {

@@ -13,6 +13,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -76,7 +77,7 @@ type model struct {
 	environ   []string
 	client    *http.Client
 	pace      provider.Pace
-	redactors sync.Map // by key, because `env` of an agent may name another one
+	redactors sync.Map // by keys, because `env` of an agent may name another one
 	refusals  refusals
 }
 
@@ -118,6 +119,9 @@ func (m *model) Check(context.Context) provider.Health {
 	case key != "":
 		health.Signed, health.With = "yes", name
 	}
+	if _, _, err := m.headers(); err != nil {
+		health.Signed, health.Problem, health.Hint = "no", err.Error(), swarm.HintOf(err)
+	}
 	return health
 }
 
@@ -130,12 +134,22 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	if err != nil {
 		return provider.Reply{Free: true}, err
 	}
+	headers, held, err := m.headers()
+	if err != nil {
+		return provider.Reply{Free: true}, err
+	}
+	if key != "" {
+		held[name] = key
+	}
 	c := conversation{
 		model:       r.Model,
 		prompt:      r.Prompt,
 		tools:       r.ToolSpecs,
 		maxTokens:   m.spec.MaxTokens,
 		temperature: m.spec.Temperature,
+		effort:      m.spec.Effort,
+		thinking:    m.spec.Thinking,
+		serviceTier: m.spec.ServiceTier,
 		leftOut:     m.refusals.leftOut(r.Model),
 	}
 	m.askPlainly(&c, r.Plain)
@@ -145,7 +159,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 			}, swarm.Errorf(swarm.BadInput, "nothing says which model of the provider %q is to do it", m.spec.Name).
 				WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
 	}
-	t := &turn{model: m, key: key, redactor: m.redactorFor(name, key), request: r, live: live, conversation: c}
+	t := &turn{model: m, key: key, headers: headers, redactor: m.redactorFor(held), request: r, live: live, conversation: c}
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = swarm.CutError(ctx)
@@ -168,14 +182,15 @@ func (m *model) askPlainly(c *conversation, p *provider.Plain) {
 	}
 }
 
-// redactorFor removes a key from texts, whatever its variable is called.
-func (m *model) redactorFor(name, key string) *secret.Redactor {
-	if key == "" {
+// redactorFor removes keys from texts, whatever their variables are called.
+func (m *model) redactorFor(keys map[string]string) *secret.Redactor {
+	if len(keys) == 0 {
 		return nil
 	}
-	if r, ok := m.redactors.Load(key); ok {
+	id := fmt.Sprint(keys) // sorted by name
+	if r, ok := m.redactors.Load(id); ok {
 		return r.(*secret.Redactor)
 	}
-	r, _ := m.redactors.LoadOrStore(key, secret.New(nil, map[string]string{name: key}))
+	r, _ := m.redactors.LoadOrStore(id, secret.New(nil, keys))
 	return r.(*secret.Redactor)
 }

@@ -29,9 +29,11 @@ type openaiAsk struct {
 	Tools       []openaiTool `json:"tools,omitempty"`
 	Temperature *float64     `json:"temperature,omitempty"`
 	// OpenAI's newer models accept only the newer name, and most other servers only the older one.
-	MaxCompletion int64 `json:"max_completion_tokens,omitempty"`
-	MaxTokens     int64 `json:"max_tokens,omitempty"`
-	Stream        bool  `json:"stream"`
+	MaxCompletion int64  `json:"max_completion_tokens,omitempty"`
+	MaxTokens     int64  `json:"max_tokens,omitempty"`
+	Effort        string `json:"reasoning_effort,omitempty"`
+	ServiceTier   string `json:"service_tier,omitempty"`
+	Stream        bool   `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -72,6 +74,8 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 	q := openaiAsk{
 		Model:       c.model,
 		Temperature: c.sentTemperature(),
+		Effort:      c.effort,
+		ServiceTier: c.serviceTier,
 		Stream:      true,
 	}
 	if c.system != "" {
@@ -220,6 +224,8 @@ type openaiUsage struct {
 	Details    struct {
 		Cached int64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	Hit  int64    `json:"prompt_cache_hit_tokens"` // DeepSeek's name of cached_tokens
+	Cost *float64 `json:"cost"`                    // OpenRouter's, in US dollars
 }
 
 // handleEvent takes one event of the stream. Some servers end the stream without a reason.
@@ -260,7 +266,11 @@ func (l *openaiListener) handleChunk(data []byte) error {
 	if u := c.Usage.Value; c.Usage.Given {
 		f := provider.Figures{Unusable: c.Usage.Unusable}
 		in, out := f.Count(u.Prompt), f.Count(u.Completion)
-		cached := min(f.Count(u.Details.Cached), in)
+		cached := min(max(f.Count(u.Details.Cached), f.Count(u.Hit)), in)
+		if u.Cost != nil {
+			usd := f.Dollars(*u.Cost)
+			l.answer.usd = &usd
+		}
 		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
 	}
 	l.answer.heard = l.answer.heard || c.Choices != nil || c.Usage.Given

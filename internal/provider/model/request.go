@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"swarm"
 	"swarm/internal/excerpt"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // Timeouts of a turn. They are variables so that tests need not wait.
@@ -33,6 +35,9 @@ const (
 // is not retried: observers would see the text twice.
 func (t *turn) askModel(ctx context.Context) (a *answer, said any, err error) {
 	body, err := t.dialect.encodeRequest(&t.conversation)
+	if err == nil && t.spec.Extra != nil {
+		body = mergeObjects(body, t.spec.Extra)
+	}
 	if err != nil {
 		return nil, nil, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
@@ -67,6 +72,7 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	r.Header.Set("Accept", "text/event-stream, application/json")
 	r.Header.Set("User-Agent", "swarm")
 	t.dialect.signRequest(r.Header, t.key)
+	maps.Copy(r.Header, t.headers)
 	w, err := t.client.Do(r)
 	if err != nil {
 		return a, nil, t.unreachedError(ctx, err)
@@ -224,6 +230,10 @@ func (t *turn) refusedError(w *http.Response) error {
 	case swarm.BadInput:
 		if f.Err.Hint == "" {
 			f.Err.Hint = fmt.Sprintf("correct the model %q or the settings of the provider %q", t.conversation.model, t.spec.Name)
+		}
+	case swarm.BadPrompt:
+		if n := providerkind.ContextWindow(t.conversation.model); n > 0 {
+			f.Err.Hint = fmt.Sprintf("ask for less at once: prompt and answer of %s have at most %d tokens together", t.conversation.model, n)
 		}
 	case swarm.NotFound:
 		f.Err.Hint = fmt.Sprintf(

@@ -26,8 +26,14 @@ type responsesAsk struct {
 	Temperature  *float64        `json:"temperature,omitempty"`
 	MaxOutput    int64           `json:"max_output_tokens,omitempty"`
 	Include      []string        `json:"include,omitempty"`
+	Reasoning    *reasoning      `json:"reasoning,omitempty"`
+	ServiceTier  string          `json:"service_tier,omitempty"`
 	Store        bool            `json:"store"`
 	Stream       bool            `json:"stream"`
+}
+
+type reasoning struct {
+	Effort string `json:"effort"`
 }
 
 type responsesTool struct {
@@ -63,7 +69,11 @@ func (responses) encodeRequest(c *conversation) ([]byte, error) {
 		Instructions: c.system,
 		Input:        []any{responsesMessage{"user", c.prompt}},
 		Temperature:  c.sentTemperature(),
+		ServiceTier:  c.serviceTier,
 		Stream:       true,
+	}
+	if c.effort != "" {
+		q.Reasoning = &reasoning{c.effort}
 	}
 	if c.maxTokens > 0 {
 		q.MaxOutput = max(c.maxTokens, leastOutput)

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +31,9 @@ type conversation struct {
 	tools       []swarm.ToolSpec
 	maxTokens   int64
 	temperature *float64
+	effort      string
+	thinking    string
+	serviceTier string
 	leftOut     map[option]bool // refused by the model
 	rounds      []round
 }
@@ -53,6 +57,7 @@ type answer struct {
 	calls  []*call
 	stop   stop
 	tokens providerkind.Tokens
+	usd    *float64 // what the server says that the answer costs; nil = it does not say
 	// unusable: a figure of the tokens was not one
 	unusable bool
 	heard    bool // something of it was understood
@@ -76,6 +81,7 @@ const (
 type turn struct {
 	*model
 	key          string
+	headers      http.Header // of each request, beside the key
 	redactor     *secret.Redactor
 	request      provider.Request
 	live         func(swarm.Delta)
@@ -218,7 +224,11 @@ func (t *turn) addUsage(a *answer, asked int64) {
 		CachedTokens: k.Read,
 		Estimated:    estimated,
 	}
-	if t.spec.Price == (swarm.Price{}) {
+	switch {
+	case t.spec.Price != swarm.Price{}:
+	case a.usd != nil:
+		u.USD = *a.usd
+	default:
 		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
 	t.usage = t.usage.Plus(u)
