@@ -509,6 +509,13 @@ type Usage struct {
 	CachedTokens int64   `json:"cached_tokens,omitempty"` // the part of the input that came from the provider's cache
 	USD          float64 `json:"usd,omitempty"`
 	Estimated    bool    `json:"estimated,omitempty"` // some tokens were not reported but estimated as bytes/4; shown with ~
+	CutCalls     int64   `json:"cut_calls,omitempty"` // those of Calls that were cut with their process: what they used is not known, and what they had reserved is counted
+}
+
+// AsCut is what a turn counts for that was cut with its process: what it had reserved.
+func (u Usage) AsCut() Usage {
+	u.CutCalls, u.Estimated = u.Calls, u.Tokens() > 0
+	return u
 }
 
 // Tokens returns the sum of input and output tokens.
@@ -518,13 +525,13 @@ func (u Usage) Tokens() int64 { return plus(u.InputTokens, u.OutputTokens) }
 // server reports: otherwise a bad figure could lower the use of a budget.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{plus(u.Calls, v.Calls), plus(u.InputTokens, v.InputTokens), plus(u.OutputTokens, v.OutputTokens), plus(u.CachedTokens, v.CachedTokens),
-		plusUSD(u.USD, v.USD), u.Estimated || v.Estimated}
+		plusUSD(u.USD, v.USD), u.Estimated || v.Estimated, plus(u.CutCalls, v.CutCalls)}
 }
 
 // Minus returns u without v, which is a part of it.
 func (u Usage) Minus(v Usage) Usage {
 	return Usage{max(0, u.Calls-v.Calls), max(0, u.InputTokens-v.InputTokens), max(0, u.OutputTokens-v.OutputTokens), max(0, u.CachedTokens-v.CachedTokens),
-		max(0, u.USD-v.USD), u.Estimated}
+		max(0, u.USD-v.USD), u.Estimated, max(0, u.CutCalls-v.CutCalls)}
 }
 
 // plus adds counts and saturates at the largest number.

@@ -14,7 +14,7 @@ func TestUsageNeverShrinks(t *testing.T) {
 	for _, n := range figures {
 		for _, usd := range dollars {
 			before := sum
-			sum = sum.Plus(Usage{1, n, n, n, usd, false})
+			sum = sum.Plus(Usage{1, n, n, n, usd, false, n})
 			if sum.InputTokens < before.InputTokens || sum.OutputTokens < before.OutputTokens || sum.CachedTokens < before.CachedTokens || sum.Tokens() < before.Tokens() ||
 				!(sum.USD >= before.USD) || math.IsInf(sum.USD, 0) {
 				t.Fatalf("%+v and %d, $%v make %+v", before, n, usd, sum)

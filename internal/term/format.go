@@ -42,15 +42,27 @@ func Tokens(u swarm.Usage) string {
 	return text
 }
 
-// SomeTokens formats the tokens of a usage with their noun: 1 token, ~24 tokens, "" for none.
+// SomeTokens formats the tokens of a usage with their noun: 1 token, ~24 tokens, "" for none. It says
+// how many calls were cut with their process.
 func SomeTokens(u swarm.Usage) string {
+	text := Tokens(u) + " tokens"
 	switch u.Tokens() {
 	case 0:
-		return ""
+		text = ""
 	case 1:
-		return Tokens(u) + " token"
+		text = Tokens(u) + " token"
 	}
-	return Tokens(u) + " tokens"
+	cut := "1 call was cut"
+	switch {
+	case u.CutCalls == 0:
+		return text
+	case u.CutCalls > 1:
+		cut = fmt.Sprintf("%d calls were cut", u.CutCalls)
+	}
+	if text == "" {
+		return cut
+	}
+	return text + " (" + cut + ")"
 }
 
 // Count formats a number: 950, 1.2k, 45k, 1.3M.

@@ -36,6 +36,11 @@ func (r *Run) fold(e *swarm.Event) error {
 			return unusable(e, "no plan has the task %q", e.Task)
 		}
 		return r.foldTask(i, e)
+	case swarm.TurnReserved:
+		i, ok := r.find(e.Task)
+		if !ok || !setUsage(&r.tasks[i].Reserved, e.Data) {
+			return unusable(e, "no turn of a task %q reserves so", e.Task)
+		}
 	case swarm.IterationStarted:
 		return r.iterate(e)
 	case swarm.PlanAdded:
@@ -69,7 +74,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	case swarm.TaskCompleted:
 		t.Ended, t.Kind, t.Reason = e.Time, "", ""
 	default:
-		t.Ended, t.Began = e.Time, time.Time{}
+		t.Ended, t.Began, t.Reserved = e.Time, time.Time{}, swarm.Usage{}
 		err = t.why(e)
 	}
 	if r.team == nil {
@@ -141,7 +146,7 @@ func (t *task) why(e *swarm.Event) error {
 }
 
 func (t *task) turnStarted(r *Run, e *swarm.Event) error {
-	t.Turn, t.Began = e.Turn, e.Time
+	t.Turn, t.Began, t.Reserved = e.Turn, e.Time, swarm.Usage{Calls: 1}
 	if t.Started.IsZero() { // an agent of a team starts with each turn, a task before its first turn
 		t.Started = e.Time
 	}
@@ -158,6 +163,8 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 			ok = set(&t.Model, m.value)
 		case "inputs":
 			ok = json.Unmarshal(m.value, &in) == nil
+		case "reserves":
+			ok = setUsage(&t.Reserved, m.value)
 		}
 	}
 	if r.team != nil {
@@ -220,18 +227,25 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 		t.Busy += e.Time.Sub(t.Began)
 		t.Began = time.Time{}
 	}
-	t.Turn = e.Turn
-	t.Usage = t.Usage.Plus(usage)
-	r.Usage = r.Usage.Plus(usage)
+	t.Turn, t.Reserved = e.Turn, swarm.Usage{}
+	r.addUsage(t, usage)
 	r.addCoordination(e.Agent, action, usage)
 	if t.agent >= 0 {
 		a := &r.agents[t.agent]
-		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session
+		a.Active, a.Session = e.Time, session
 	}
 	if r.team != nil {
 		t.Started = time.Time{}
 	}
 	return kind, nil
+}
+
+// addUsage adds what a turn of a task has used to all sums.
+func (r *Run) addUsage(t *task, usage swarm.Usage) {
+	t.Usage, r.Usage = t.Usage.Plus(usage), r.Usage.Plus(usage)
+	if t.agent >= 0 {
+		r.agents[t.agent].Usage = r.agents[t.agent].Usage.Plus(usage)
+	}
 }
 
 // approval folds an approval and its answer.
@@ -440,6 +454,10 @@ func (r *Run) foldRun(e *swarm.Event) error {
 			r.Version, r.Loops, r.Replay, r.From, r.Origin, r.Workspace, r.Started = s.Version, s.Loops, s.Replay, s.From, s.Origin, s.Workspace, e.Time
 		})
 	case swarm.RunOwned:
+		for i := range r.tasks { // their turns were cut with the process before, and start again
+			r.addUsage(&r.tasks[i], r.tasks[i].Reserved.AsCut())
+			r.tasks[i].Reserved = swarm.Usage{}
+		}
 		return swarm.UseBody(e, func(owner swarm.Ownership) {
 			if r.Owner = owner; r.Status == swarm.Interrupted {
 				r.Status, r.Reason = cmp.Or(r.pause, swarm.Running), ""

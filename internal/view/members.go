@@ -179,6 +179,7 @@ func setInt[N ~int | ~int64](to *N, value []byte) bool {
 
 // setUsage reads a swarm.Usage.
 func setUsage(to *swarm.Usage, value []byte) bool {
+	*to = swarm.Usage{}
 	m, ok := members{rest: value}, true
 	for m.next() && ok {
 		switch string(m.key) {

@@ -47,7 +47,8 @@ type task struct {
 	DependsOn   []swarm.Dependency `json:"depends_on,omitempty"`
 	Awaits      []string           `json:"awaits,omitempty"`
 	Concurrency int                `json:"concurrency,omitempty"`
-	Began       time.Time          `json:"began,omitzero"` // when its running turn started
+	Began       time.Time          `json:"began,omitzero"`    // when its running turn started
+	Reserved    swarm.Usage        `json:"reserved,omitzero"` // by its running turn, which counts if a crash cuts it
 	agent       int                // index into agents, or -1
 }
 
@@ -164,6 +165,7 @@ type Task struct {
 	// awaitsPerson says that it waits for nothing but a person's answer. Mail would still give it a
 	// turn.
 	awaitsPerson bool
+	reserved     swarm.Usage // by its running turn
 }
 
 // An Output is the output of a turn.
@@ -242,6 +244,7 @@ func (r *Run) Len() int { return len(r.tasks) }
 // At returns the i-th task as it is now.
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
+	t.reserved = r.tasks[i].Reserved
 	t.Status, t.Waits = r.standing(i)
 	if end := r.ended(t.Agent); end != nil && t.Status.Ended() {
 		t.Kind, t.Reason, t.Outcome = end.Kind, end.Reason, end.Outcome
@@ -414,6 +417,11 @@ func (p *Picture) cutTurns() {
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.InTurn() {
 			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"
+			use := t.reserved.AsCut()
+			t.Usage, p.Usage = t.Usage.Plus(use), p.Usage.Plus(use)
+			if a := slices.IndexFunc(p.Agents, func(a Agent) bool { return a.Name == t.Agent }); a >= 0 {
+				p.Agents[a].Usage = p.Agents[a].Usage.Plus(use)
+			}
 			t.Waits = slices.DeleteFunc(slices.Clone(t.Waits), inTurn)
 		}
 	}

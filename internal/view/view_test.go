@@ -47,7 +47,8 @@ func TestFollowsTheLoop(t *testing.T) {
 			}
 		}
 		fold(t, r, s.run()[seen:])
-		if r.Usage != s.usage || r.Status != swarm.Completed || r.Ended != s.now {
+		cut := swarm.Usage{Calls: r.Usage.CutCalls, CutCalls: r.Usage.CutCalls} // the loop does not know of turns that a crash has cut
+		if r.Usage.Minus(cut) != s.usage || r.Status != swarm.Completed || r.Ended != s.now {
 			t.Fatalf("seed %d: ended as %+v with %+v, want %+v", seed, r.Head, r.Usage, s.usage)
 		}
 	}
@@ -401,4 +402,38 @@ func FuzzUnmarshal(f *testing.F) {
 			r.Marshal()
 		}
 	})
+}
+
+// A turn that is cut with its process counts with what it has reserved, in the task, its agent and the
+// run: while no process drives the run, and after the next one does, once. A turn that ends counts
+// with what it has used.
+func TestCutTurnsAreInTheUsage(t *testing.T) {
+	for name, reserves := range map[string]swarm.Usage{"with a budget": {Calls: 1, InputTokens: 100, OutputTokens: 50}, "without": {}} {
+		s := newSim(t, 1, &swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
+		s.tell(swarm.Event{Kind: swarm.TaskStarted, Task: "a", Agent: "a"}, swarm.Iteration{Iteration: 1})
+		start := swarm.Event{Kind: swarm.TurnStarted, Task: "a", Agent: "a", Turn: "a/1/1"}
+		s.tell(start, swarm.TurnStart{Attempt: 1, Start: 1, Reserves: reserves})
+		want := swarm.Usage{Calls: 1, CutCalls: 1}
+		if reserves.Calls > 0 {
+			reserves.OutputTokens = 70
+			s.tell(swarm.Event{Kind: swarm.TurnReserved, Task: "a", Agent: "a", Turn: "a/1/1"}, reserves)
+			want.InputTokens, want.OutputTokens, want.Estimated = 100, 70, true
+		}
+		check := func(when string, p Picture, want swarm.Usage) {
+			t.Helper()
+			if p.Usage != want || p.Tasks[0].Usage != want || p.Agents[0].Usage != want {
+				t.Errorf("%s, %s: %+v, %+v, %+v, want %+v", name, when, p.Usage, p.Tasks[0].Usage, p.Agents[0].Usage, want)
+			}
+		}
+		r := fold(t, New("r1"), s.events)
+		check("while it runs", r.Picture(), swarm.Usage{})
+		check("without a driver", r.Picture().Abandoned("gone"), want)
+		s.tell(swarm.Event{Kind: swarm.RunOwned}, swarm.Ownership{Fence: 2})
+		s.tell(start, swarm.TurnStart{Attempt: 1, Start: 2, Reserves: reserves})
+		check("taken over", fold(t, New("r1"), s.events).Picture(), want)
+		used := swarm.Usage{Calls: 1, InputTokens: 7}
+		s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "a", Agent: "a", Turn: "a/1/1"}, swarm.CallEnd{Status: swarm.CallOK, Usage: used})
+		check("at its end", fold(t, New("r1"), s.events).Picture(), want.Plus(used))
+		check("at its end", fold(t, New("r1"), s.events).Picture().Abandoned("gone"), want.Plus(used))
+	}
 }
