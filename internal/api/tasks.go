@@ -143,6 +143,12 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 
 func agentOf(t *view.Task) taskAgent {
 	a := taskAgent{feed.SeedAgent(t.Agent), "", t.Status, t.Outcome, t.Reason, t.Iteration, t.Model, t.Provider, usageOf(t.Usage)}
+	if a.Reason == "" && (t.Status == swarm.Cancelled || t.Status == swarm.Failed) {
+		a.Reason = swarm.OutcomeAborted
+		if t.Status == swarm.Cancelled {
+			a.Reason = swarm.Outcome(swarm.Cancelled)
+		}
+	}
 	if t.Subtask != nil {
 		a.Task = t.Subtask.Description
 	}

@@ -386,8 +386,19 @@ func TestATaskIsSteered(t *testing.T) {
 	if end < 0 || !strings.HasPrefix(decode[feed.SeedEvent](t, all[end].data).Message, "cancelled") {
 		t.Errorf("it is told as %+v", all)
 	}
-	if got := get[fullTask](h, path); got.Status != swarm.Cancelled || got.Error == "" {
+	got := get[fullTask](h, path)
+	if got.Status != swarm.Cancelled || got.Error == "" || len(got.Agents) == 0 {
 		t.Errorf("it is shown as %+v", got)
+	}
+	for _, a := range got.Agents {
+		if a.Reason != "cancelled" {
+			t.Errorf("an agent of a cancelled task has ended as %+v", a)
+		}
+	}
+	for _, one := range all {
+		if e := decode[feed.SeedEvent](t, one.data); one.event == "agent_completed" && e.Reason != "cancelled" {
+			t.Errorf("it is told as %+v", e)
+		}
 	}
 	for _, action := range []string{path + "/pause", path + "/cancel", "/api/v1/swarm/" + id + "/message"} {
 		h.post(action, map[bool]string{true: `{"message":"x"}`, false: ""}[strings.HasSuffix(action, "message")], http.StatusConflict)

@@ -23,6 +23,7 @@ type world struct {
 	seq     int64
 	pending []flow.Signal
 	told    []string
+	reason  string        // of the run's end
 	jump    time.Duration // passes before the next signal
 }
 
@@ -60,6 +61,10 @@ func (w *world) control(words string) {
 			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: by, Body: swarm.Approval{ID: id, Growth: &swarm.GrowthRequest{}}}})
 		case "answered":
 			w.signal(answered(target))
+		case "denied":
+			s := answered(target)
+			s.Body = swarm.ApprovalAnswer{ID: target, Reason: "too dear"}
+			w.signal(s)
 		case "approved":
 			s := answered(target)
 			s.Body = swarm.ApprovalAnswer{ID: target, OK: true}
@@ -119,6 +124,7 @@ func (w *world) Tell(f flow.Fact) error {
 	case swarm.Retry:
 		line += fmt.Sprintf(" after %s", b.After)
 	case swarm.RunEnd:
+		w.reason = b.Reason
 		line += fmt.Sprintf(" %s %d", b.Status, b.Exit)
 	case swarm.Iteration:
 		line += fmt.Sprintf(" %d/%d", b.Iteration, b.Of)

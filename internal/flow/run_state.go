@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -25,6 +26,7 @@ type runState struct {
 	stalled *swarm.Message  // why the run ends by itself
 	paused  bool            // no turn starts and none runs
 	stop    swarm.ErrorKind // why the run ends early, or ""
+	denial  string          // why a person has denied its plan, or ""
 	told    map[string]bool // paused agents for which the notice that the run waits for them was given
 	agents  bool            // facts about an agent name it as their task, too
 
@@ -353,7 +355,7 @@ func (r *runState) conclude(end swarm.RunEnd, failed, cancelled []string) (Resul
 	case r.stop == swarm.OverBudget:
 		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitBudget, "the budget is spent"
 	case r.stop == swarm.CutByCancel:
-		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
+		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, cmp.Or(r.denial, "the run was cancelled")
 	case r.stop == swarm.Stalled:
 		end.Status, end.Exit, end.Why = swarm.Failed, swarm.ExitFailed, r.stalled
 	case len(failed) > 0:

@@ -10,6 +10,24 @@ import (
 	"swarm/internal/plan"
 )
 
+// The end of a run says why its plan was denied, and which agents an answer lacks.
+func TestTheEndOfASwarmSaysWhy(t *testing.T) {
+	for want, h := range map[string]*hive{
+		"a person has denied the plan: too dear": {acts: map[string]string{"plan": "denied"}},
+		"answered without @a, which was cancelled": {acts: map[string]string{"plan": "approved", "b/1/1": "done", "c/1/1": "done"},
+			world: world{ends: map[string]string{"a/1/1": "cut"}}},
+		"answered without @a, which failed, and without @b, which was cancelled": {acts: map[string]string{"plan": "approved", "c/1/1": "done"},
+			world: world{ends: map[string]string{"a/1/1": "not_signed_in", "b/1/1": "cut"}}},
+	} {
+		h.now = time.Unix(0, 0)
+		h.plan, h.divided = swarmOf("a b c", func(s *swarm.Swarm) { s.Approve = true })
+		h.signal(owned)
+		if _, err := flow.Team(h, flow.Call{ID: swarm.RootLoop, Ref: "plan"}); err != nil || h.reason != want {
+			t.Errorf("%q, %v, want %q\n%s", h.reason, err, want, strings.Join(h.told, "; "))
+		}
+	}
+}
+
 // A hive is a world of a swarm. By turn, acts says what an agent does: a tool name with a result
 // ("search ok", "search denied"), "publish", "send", "help" or "done". Later results of the same
 // action follow after commas. Without an entry it searches. "words" is a turn without an action.
@@ -288,7 +306,7 @@ func TestSwarm(t *testing.T) {
 		{"a person approves the plan", "a", func(s *swarm.Swarm) { s.Approve = true }, hive{budget: swarm.Budget{Wall: time.Minute}, acts: map[string]string{"plan": "approved", "a/1/1": "done"}},
 			begin + "approval_asked supervisor; go a/1/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"or denies it: nobody works", "a b", func(s *swarm.Swarm) { s.Approve = true }, hive{acts: map[string]string{"plan": "answered"}},
-			begin + "approval_asked supervisor; run_ended cancelled 1"},
+			begin + "approval_asked supervisor; agent_ended a: ; return a; agent_ended b: ; return b; run_ended cancelled 1"},
 		{"later agents wait for a person, and the others go on", "a b", func(s *swarm.Swarm) { s.Approve, s.Replan = true, true }, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in"}},
 			acts: map[string]string{"plan": "approved", "plan/2": "approved", "supervisor/2/1": "adds", "b/1/1": "search ok", "b/2/1": "done", "n/1/1": "done"}},
 			begin + "approval_asked supervisor; go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; go action/b/1/1; divide by supervisor/2/1; go b/2/1; approval_asked supervisor; " +

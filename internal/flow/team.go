@@ -235,12 +235,15 @@ func (t *team) finish() (Result, error) {
 	if t.stop == swarm.OverBudget && t.Finished() && !t.Curtailed() {
 		t.stop = "" // no work was left when the budget ran out
 	}
-	var failed []string
+	var failed, cancelled []string
 	turns := 0
 	for i := range t.Members {
 		name, e := t.Members[i].Name, t.Ending(i, t.stop)
 		if turns += t.Members[i].Turns; e.Status == swarm.Failed {
 			failed = append(failed, "@"+name)
+		}
+		if w := t.Members[i].Effort; w != nil && !w.Denied && !w.Dropped && e.Status == swarm.Cancelled && e.Why.Kind == swarm.CutByCancel {
+			cancelled = append(cancelled, "@"+name)
 		}
 		e.Why.Iteration = 1
 		if err := t.tell(Fact{Kind: endKinds[e.Status], Key: "task_ended:" + name + "/1", Task: name, Agent: name, Body: e.Why}); err != nil {
@@ -250,12 +253,31 @@ func (t *team) finish() (Result, error) {
 	end := swarm.RunEnd{Report: t.Report}
 	if t.Swarm != nil {
 		end.Answer = t.Swarm.Answer
-		if end.Answer != "" && len(failed) > 0 && t.Swarm.Without == "" {
-			end.Reason, failed = "answered without "+excerpt.List(failed, 5)+", which failed", nil
+		if end.Answer != "" && t.Swarm.Without == "" {
+			end.Reason, failed = answeredWithout(failed, cancelled), nil
 		}
+		t.denial = t.Swarm.Denial
 	}
 	if t.Closing == "" && turns == 0 {
 		end.Reason = "nobody had anything to do"
 	}
 	return t.conclude(end, failed, nil)
+}
+
+// answeredWithout says which agents have given nothing to an answer, and why; "" = all have.
+func answeredWithout(failed, cancelled []string) (text string) {
+	if len(failed) > 0 {
+		text = "answered without " + excerpt.List(failed, 5) + ", which failed"
+	}
+	if len(cancelled) == 0 {
+		return text
+	}
+	was := ", which was cancelled"
+	if len(cancelled) > 1 {
+		was = ", which were cancelled"
+	}
+	if text == "" {
+		return "answered without " + excerpt.List(cancelled, 5) + was
+	}
+	return text + ", and without " + excerpt.List(cancelled, 5) + was
 }

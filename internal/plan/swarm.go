@@ -47,6 +47,7 @@ type SwarmState struct {
 	Dividing bool         `json:"dividing,omitempty"` // the supervisor has named subtasks, and the plan with them is not there yet
 	By       swarm.TurnID `json:"by,omitempty"`       // the turn that says how; "" = it could not, and one worker gets the whole query
 	Growing  []string     `json:"growing,omitempty"`  // growth requests, until the mail that answers them: a new worker may come of each
+	Denial   string       `json:"denial,omitempty"`   // why a person has denied the plan, so that the run ends without work; "" = it is not denied
 	Asked    int          `json:"asked,omitempty"`    // questions to a person whether agents work on a plan
 	Asking   int          `json:"asking,omitempty"`   // workers with those that the open question is about; 0 = none is open
 	Approved int          `json:"approved,omitempty"` // workers that a person has decided about
@@ -75,7 +76,7 @@ type Effort struct {
 	Next  *swarm.Action `json:"next,omitempty"`  // the action that its last turn asks for, until it is taken
 	Tries int           `json:"tries,omitempty"` // attempts of that action so far
 
-	Denied  bool `json:"denied,omitempty"`  // a person does not want it to work
+	Denied  bool `json:"denied,omitempty"`  // a person does not want it to work; Why has the reason
 	Dropped bool `json:"dropped,omitempty"` // a person has taken its subtask out of the plan
 
 	begun bool // the loop has begun that action

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // unapproved says whether all workers wait for a person who has to approve the plan.
@@ -73,6 +74,9 @@ func (t *Team) askPlan(a swarm.Approval) {
 	}
 }
 
+// maxDenial is how much of a person's reason is kept, in bytes. The answer has all of it.
+const maxDenial = 500
+
 // decidePlan records a person's answer to the open question. A run whose plan is denied ends without
 // work. If a later one is denied, only the agents that it adds do not work. A person may also have
 // changed the plan: the agents that this adds are there already.
@@ -81,16 +85,17 @@ func (t *Team) decidePlan(a swarm.ApprovalAnswer) {
 	if s.Asking == 0 || a.ID != swarm.PlanQuestionID(s.Asked) {
 		return
 	}
+	why := excerpt.Reason(excerpt.Head(excerpt.OneLine(a.Reason), maxDenial))
 	had, n, ok := s.Approved, 0, a.OK
 	s.Approved, s.Asking = cmp.Or(a.Agents, s.Asking), 0
 	if !ok && had == 0 {
-		s.Approved = 0
+		s.Approved, s.Denial = 0, "a person has denied the plan"+why
 		t.close(ClosedByCancel)
 	}
 	for i := range t.Members {
 		if e := t.Members[i].Effort; e != nil {
 			if n++; !ok && n > had && n <= s.Approved {
-				e.Denied = true
+				e.Denied, e.Why = true, "a person has denied the plan that adds it"+why
 			}
 			if slices.Contains(a.Dropped, t.Members[i].Name) {
 				e.Dropped, s.Dropped = true, true

@@ -285,7 +285,7 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 	case m.End != nil && m.End.Outcome != "":
 		return Ending{Status: swarm.Completed}
 	case m.End != nil:
-		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}}
+		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: cmp.Or(m.End.Reason, "it was cancelled")}}
 	case m.wants() && stop == swarm.OverBudget:
 		return Ending{swarm.Cancelled, swarm.TaskEnd{Kind: stop, Reason: "budget" + failed}}
 	case m.wants() && m.Turns == 0 && stop == "":

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -186,7 +187,9 @@ func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
 	case e.Dropped:
 		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "a person has taken it out of the plan"}
 	case e.Denied:
-		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "a person has denied the plan that adds it"}
+		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: cmp.Or(e.Why, "a person has denied the plan that adds it")}
+	case t.Closing == ClosedByCancel:
+		return &swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: cmp.Or(t.Swarm.Denial, "the run was cancelled")}
 	case e.Outcome != "":
 	case t.Swarm.Draining && e.Next == nil: // an action that its model has decided on is still taken
 		if t.Swarm.Closed {

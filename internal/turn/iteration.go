@@ -417,6 +417,17 @@ func messages(items []mail.Item) (all []prompt.Message) {
 
 func typeOf(e swarm.Envelope) string { return cmp.Or(mail.MetaOf(e).Type, string(e.Kind)) }
 
+// timeoutHint names the key that limits the turn's time.
+func (w *work) timeoutHint() string {
+	switch {
+	case w.plan.Swarm == nil:
+		return swarm.TimeoutHint
+	case w.c.Want == plan.WantAction || w.c.Want == plan.WantReview:
+		return "give each agent more with swarm: {agent_timeout_seconds: N}, or see in `swarm logs` what it was busy with"
+	}
+	return "give the run more with budget: {wall: 1h}, or see in `swarm logs` what it was busy with"
+}
+
 // subtask is the id of the agent's subtask in a swarm, or "".
 func (w *work) subtask() string {
 	if w.plan.Swarm == nil {

@@ -51,3 +51,16 @@ func TestTheAnswerOfASwarmHasNoThoughts(t *testing.T) {
 		}
 	}
 }
+
+// The hint at a timeout names the key that limits the turn.
+func TestTheHintAtATimeoutNamesTheKey(t *testing.T) {
+	for want, w := range map[string]*work{
+		"`timeout`":             {plan: &loadedPlan{Plan: &swarm.Plan{}}},
+		"agent_timeout_seconds": {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{}}}, c: flow.Call{Want: plan.WantAction}},
+		"wall":                  {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{}}}, c: flow.Call{Want: plan.WantAnswer}},
+	} {
+		if got := w.timeoutHint(); !strings.Contains(got, want) {
+			t.Errorf("%q does not name %s", got, want)
+		}
+	}
+}

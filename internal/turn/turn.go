@@ -232,7 +232,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	defer cut(nil)
 	if most := cmp.Or(w.c.Timeout, w.task.Timeout); most > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, most, swarm.Errorf(swarm.TimedOut, "timed out after %s", cmp.Or(w.task.Timeout, most)).WithHint(swarm.TimeoutHint))
+		ctx, stop = context.WithTimeoutCause(ctx, most, swarm.Errorf(swarm.TimedOut, "timed out after %s", cmp.Or(w.task.Timeout, most)).WithHint("%s", w.timeoutHint()))
 		defer stop()
 	}
 	defer r.watchControl(w.c, cut)()
