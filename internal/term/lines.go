@@ -273,7 +273,13 @@ func (l *Lines) Delta(task string, d swarm.Delta) {
 // SplitLine returns the name in front of a printed line, and its text without the mark.
 func SplitLine(line string) (name, text string) {
 	name, text, _ = strings.Cut(ansi.Strip(line), " ")
-	return name, strings.TrimLeft(text, barText+barError+barTool+barThink)
+	text = strings.TrimLeft(text, " ")
+	for _, bar := range []string{barText, barError, barTool, barThink} {
+		if rest, ok := strings.CutPrefix(text, bar[1:]); ok {
+			return name, rest
+		}
+	}
+	return name, text
 }
 
 // label prints a line about a task or the run.
