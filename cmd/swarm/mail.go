@@ -188,7 +188,7 @@ func state(e *view.Envelope) string {
 }
 
 func receiptTable(all []view.Envelope, now time.Time) *term.Table {
-	t := term.NewTable("MAIL", "ID", "FROM", "TO", "AGE", "RECEIPT", "MESSAGE").Right(0, 4).Cut(6)
+	t := term.NewTable("MAIL", "ID", "FROM", "TO", "WAITED", "RECEIPT", "MESSAGE").Right(0, 4).Cut(6)
 	for i := range all {
 		e := &all[i]
 		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.ID, "@"+e.FromNodeID, "@"+e.ToNodeID, term.Duration(e.Age(now)), state(e), view.FirstLine(e.Payload.Message))

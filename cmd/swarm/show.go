@@ -223,7 +223,10 @@ func turnTable(turns []view.Turn, now time.Time) *term.Table {
 	for _, turn := range turns {
 		row := []string{string(turn.ID), string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), note(turn)}
 		if turn.Prompt != "" {
-			row[5], row[6] = term.Duration(turn.Took(now)), term.Bytes(int64(turn.Bytes))
+			row[6] = term.Bytes(int64(turn.Bytes))
+			if turn.Status != swarm.Interrupted { // when it was cut is not known
+				row[5] = term.Duration(turn.Took(now))
+			}
 		}
 		if turn.Output.Hash != "" {
 			row[7] = term.Bytes(turn.Output.Bytes)
@@ -426,7 +429,7 @@ func (a *app) turnHead(t *view.Turn) {
 		}
 	}
 	fmt.Fprintf(a.stdout, "turn %s · %s · %s", t.ID, t.Status, by)
-	if t.Prompt != "" {
+	if t.Prompt != "" && t.Status != swarm.Interrupted {
 		fmt.Fprintf(a.stdout, " · %s", term.Duration(t.Took(time.Now())))
 	}
 	if tokens := term.SomeTokens(t.Usage); tokens != "" {

@@ -65,7 +65,11 @@ func (a *API) deliver(ctx context.Context, s swarm.RunSummary, d mail.Draft) (se
 		return sentMessage{}, err
 	}
 	if run.Current(a.Control.Home, s).Status.Ended() {
-		return sentMessage{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
+		route := "/api/v1/runs"
+		if s.Kind == swarm.SwarmRun {
+			route = "/api/v1/tasks"
+		}
+		return sentMessage{}, conflict("start another one: POST "+route, "run %s has ended", s.ID)
 	}
 	sent, err := mailbox.FromUser(ctx, d)
 	return sentMessage{s.ID, sent.ID, sent.Seq}, err

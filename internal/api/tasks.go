@@ -218,10 +218,11 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 	}
 	var in struct {
 		ForceSwarm bool `json:"force_swarm"`
-		control.Request
 	}
+	var w control.Request
 	if len(body.Context) > 0 && string(body.Context) != "null" {
-		err = strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "strategy", "approve_plan", "provider", "dir", "file", "set").Into(&in)
+		context := strictjson.ReadObject("the context", body.Context, httpd.MaxBody, "force_swarm", "agents", "iterations", "strategy", "approve_plan", "provider", "dir", "file", "set")
+		err = cmp.Or(context.Into(&in), context.Into(&w))
 	}
 	switch {
 	case err != nil:
@@ -232,7 +233,6 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 		return s, false, swarm.Errorf(swarm.BadInput, "a task runs in swarm mode only, and this one does not ask for it").
 			WithHint("write %s; for pipelines and teams: POST /api/v1/runs", taskExample)
 	}
-	w := in.Request
 	w.Query = body.Query
 	if err := a.place(&w); err != nil {
 		return s, false, err

@@ -329,6 +329,8 @@ func TestARequestForATaskThatCannotBe(t *testing.T) {
 		`{"query":"x","context":[]}`:             "the context",
 		`{"query":"x","context":{"force":true}}`: "force_swarm",
 		`{"query":"x","context":{"force_swarm":false}}`:                                                       "POST /api/v1/runs",
+		`{"query":"x","context":{"force_swarm":true,"agents":"2"}}`:                                           `the field \"agents\" cannot be a string","hint":"write a whole number"`,
+		`{"query":"x","context":{"force_swarm":true,"set":{}}}`:                                               `the field \"set\" cannot be an object","hint":"write a list: […]"`,
 		`{"query":"x","context":{"force_swarm":true,"agents":-1}}`:                                            "from 1 to",
 		`{"query":"x","context":{"force_swarm":true,"iterations":0}}`:                                         "from 1 to",
 		`{"query":"x","context":{"force_swarm":true,"agents":2000000}}`:                                       "from 1 to",

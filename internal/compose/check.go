@@ -118,12 +118,15 @@ func (c *compiler) checkMoney(sel *selection) {
 }
 
 // checkTeamEdges warns about a file of agents that cannot message each other. `swarm team` refuses
-// such a file.
+// such a file. The agents of a swarm message each other without edges.
 func (c *compiler) checkTeamEdges() {
+	if c.file.Swarm.node != nil && c.file.Swarm.node.Line != 0 {
+		return
+	}
 	if names := c.file.Agents.names(); len(c.tasks) == 0 && len(names) > 1 && len(c.file.Edges.items) == 0 &&
 		c.file.Agents.node.Line != 0 {
 		c.notice(c.file.Agents.node, "this team has no edges, so its agents cannot message each other").
-			WithHint("write edges: [\"%s <-> %s\"] for swarm team; swarm run and swarm repl need none", names[0], names[1])
+			WithHint("write edges: [\"%s <-> %s\"] for swarm team; swarm solve, swarm run and swarm repl need none", names[0], names[1])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,11 +121,28 @@ func (a *Object) Into(into any) error {
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(a.whole, into); {
 	case errors.As(err, &wrong):
-		a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)))
+		a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)).WithHint("%s", wanted(wrong.Type)))
 	case err != nil:
 		a.Fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %w", a.words.whole, err))
 	}
 	return a.Err()
+}
+
+// wanted says what a value of a type is in JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "write true or false"
+	case reflect.String:
+		return `write a text: "…"`
+	case reflect.Slice, reflect.Array:
+		return "write a list: […]"
+	case reflect.Struct, reflect.Map:
+		return "write an object: {…}"
+	case reflect.Float32, reflect.Float64:
+		return "write a number"
+	}
+	return "write a whole number"
 }
 
 func article(noun string) string {

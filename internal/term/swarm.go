@@ -27,7 +27,7 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	if limits.IsCouncil() {
 		line = fmt.Sprintf("council: %d members answer independently, review each other, and vote", n)
 		separator = "; "
-	} else if at := min(n, limits.Workers); n > 1 && at > 0 {
+	} else if at := min(n-longestChain(tasks)+1, limits.Workers); at > 1 {
 		line += fmt.Sprintf(", %d at once", at)
 	}
 	line += separator + "at most " + Plural(limits.Iterations, "iteration")
@@ -42,6 +42,33 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 		line += " with " + Plural(limits.Joining, "more agent")
 	}
 	return line
+}
+
+// longestChain is how many subtasks there are of which each waits for the one before. At most one of
+// them is worked on at a time. A plan has no cycles.
+func longestChain(tasks []view.Task) (longest int) {
+	at, length := map[string]*swarm.Subtask{}, map[string]int{}
+	for i := range tasks {
+		if s := tasks[i].Subtask; s != nil {
+			at[s.ID] = s
+		}
+	}
+	var chain func(id string) int
+	chain = func(id string) int {
+		s, known := at[id], length[id]
+		if s == nil || known > 0 {
+			return known
+		}
+		for _, need := range s.DependsOn {
+			known = max(known, chain(need))
+		}
+		length[id] = known + 1
+		return known + 1
+	}
+	for id := range at {
+		longest = max(longest, chain(id))
+	}
+	return longest
 }
 
 // bounded describes what a swarm may use.

@@ -119,3 +119,20 @@ func TestTheAgentsOfATasksSwarmAreOnTheBoard(t *testing.T) {
 		t.Error("the supervisor has a row:\n" + got)
 	}
 }
+
+// Subtasks that wait for each other are not worked on at once.
+func TestThePlanSaysHowManyWorkAtOnce(t *testing.T) {
+	for needs, want := range map[string]string{"": "3 at once", "a": "2 at once", "ab": ""} {
+		tasks := []view.Task{{Subtask: &swarm.Subtask{ID: "a"}}, {Subtask: &swarm.Subtask{ID: "b"}}, {Subtask: &swarm.Subtask{ID: "c"}}}
+		if needs != "" {
+			tasks[1].Subtask.DependsOn = []string{"a"}
+		}
+		if needs == "ab" {
+			tasks[2].Subtask.DependsOn = []string{"b"}
+		}
+		got := PlanLine(&view.SwarmLimits{Iterations: 25, Workers: 3}, tasks)
+		if want != "" && !strings.Contains(got, want) || want == "" && strings.Contains(got, "at once") {
+			t.Errorf("needs %q: %s", needs, got)
+		}
+	}
+}

@@ -132,7 +132,11 @@ func (r *Run) addEffort(t *Task) {
 	if r.Swarm == nil || r.team == nil {
 		return
 	}
-	if m := r.team.Member(t.Agent); m != nil && m.Effort != nil {
+	m := r.team.Member(t.Agent)
+	if m != nil && m.Name == swarm.Supervisor {
+		t.Iteration = max(1, m.Turns)
+	}
+	if m != nil && m.Effort != nil {
 		t.Iteration, t.Iterations = m.Turns, r.Swarm.Iterations
 		if m.Effort.Last != "" { // a review is no iteration
 			_, t.Iteration, _ = plan.SplitTurn(m.Effort.Last)
