@@ -360,11 +360,7 @@ func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
 		}
 	}
 	for _, criterion := range c.Criteria {
-		box := "[ ]"
-		if criterion.Met {
-			box = "[x]"
-		}
-		fmt.Fprintln(a.stdout, box, a.foreign([]byte(criterion.Text)))
+		fmt.Fprintln(a.stdout, tickBox(criterion.Met), a.foreign([]byte(criterion.Text)))
 	}
 	if c.Summary != "" {
 		fmt.Fprintf(a.stdout, "\n%s\n", strings.TrimRight(a.foreign([]byte(c.Summary)), "\n"))

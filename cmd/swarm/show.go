@@ -111,6 +111,9 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 			return err
 		}
 	}
+	if err := a.showDesks(d.Turns); err != nil {
+		return err
+	}
 	if len(d.Envelopes) > 0 {
 		fmt.Fprintln(a.stdout)
 		if err := a.table(mailTable(d.Envelopes)); err != nil {
@@ -478,6 +481,7 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, f := range t.Files {
 		fmt.Fprintf(a.stdout, "  changed %s\n", term.Escape(f))
 	}
+	a.printDesk(t.Desk)
 	if t.Output.Hash != "" {
 		fmt.Fprintf(a.stdout, "  output %s, %d bytes\n", t.Output.Hash, t.Output.Bytes)
 	}

@@ -86,6 +86,9 @@ func (r *boardRun) Event(e *swarm.Event) {
 	if err := r.run.Apply(e); err != nil {
 		b.trouble = err.Error()
 	}
+	if e.Kind == swarm.DeskChanged {
+		r.lineOf(e.Task).add("\n" + view.DescribeEvent(e) + "\n")
+	}
 	if e.Kind == swarm.TurnEnded {
 		delete(r.saying, e.Task)
 		delete(r.children, e.Task)
@@ -99,11 +102,7 @@ func (r *boardRun) Delta(task string, d swarm.Delta) {
 	b := r.board
 	defer b.window.Restore()
 	b.mu.Lock()
-	s := r.saying[task]
-	if s == nil {
-		s = &lastLine{}
-		r.saying[task] = s
-	}
+	s := r.lineOf(task)
 	switch d.Kind {
 	case swarm.DeltaText, swarm.DeltaThinking, swarm.DeltaStderr:
 		s.add(d.Text)
@@ -118,6 +117,16 @@ func (r *boardRun) Delta(task string, d swarm.Delta) {
 	}
 	b.mu.Unlock()
 	b.window.Change(false)
+}
+
+// lineOf returns the last line of a task.
+func (r *boardRun) lineOf(task string) *lastLine {
+	s := r.saying[task]
+	if s == nil {
+		s = &lastLine{}
+		r.saying[task] = s
+	}
+	return s
 }
 
 // add keeps the last line that is not empty.

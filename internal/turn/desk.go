@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/desk"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	deskwork "swarm/internal/provider/desk"
@@ -61,6 +63,7 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 		return nil, err
 	}
 	t.Open = func(m desk.Manifest) error { return r.openDesk(w, m) }
+	t.Tell = r.deskTeller(w)
 	t.Take = func(f desk.File, content []byte) error { return r.storeFile(w, f, content) }
 	w.desk = t
 	return t, nil
@@ -128,6 +131,34 @@ func (r *Runner) openDesk(w *work, m desk.Manifest) error {
 	e.Key = swarm.DeskKey(w.turn)
 	_, err := r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{e}, Bodies: [][]byte{text}})
 	return err
+}
+
+// progressPause is the least time between two events of the same state of a desk. A worker may write
+// its status a hundred times a second.
+const progressPause = 500 * time.Millisecond
+
+// deskTeller returns the function that records what the worker writes about itself. It appends early, so
+// that other processes see it soon: nothing else may happen in the run for hours.
+func (r *Runner) deskTeller(w *work) func(desk.Status) {
+	last, at := desk.Pending, time.Time{}
+	return func(s desk.Status) {
+		if s.State == last && (s.State == desk.Pending || time.Since(at) < progressPause) {
+			return
+		}
+		last, at = s.State, time.Now()
+		now := swarm.DeskStatus{State: string(s.State), Step: r.clean(s.Progress.CurrentStep), Done: s.Progress.StepsCompleted, Total: s.Progress.TotalSteps}
+		if metrics := r.clean(string(s.Metrics)); metrics != "" {
+			if now.Metrics = json.RawMessage(metrics); len(metrics) > maxNoted || !json.Valid(now.Metrics) {
+				now.Metrics = swarm.Encode(excerpt.Head(metrics, maxNoted))
+			}
+		}
+		if s.Error != nil {
+			now.Error = excerpt.Head(r.clean(s.Error.String()), maxNoted)
+		}
+		// The error may be dropped: a log that refuses this event also refuses the turn's end.
+		_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Early: true, Absent: []string{w.nextStart()},
+			Events: []swarm.Event{w.event(swarm.DeskChanged, now)}})
+	}
 }
 
 // event makes an event about the turn.

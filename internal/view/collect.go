@@ -97,9 +97,26 @@ type Turn struct {
 	// ActionStarts is how often the action was started. More than 1 means that a crash cut it.
 	ActionStarts int           `json:"action_starts,omitempty"`
 	Result       *ActionResult `json:"result,omitempty"`
+	Desk         *Desk         `json:"desk,omitempty"` // where it was done by files; nil = it was not
 	Topics       int64         `json:"-"`              // the newest topic entry in its prompt
 	Answered     int           `json:"-"`              // how many growth requests were answered before it began
 	CarriedOver  bool          `json:"kept,omitempty"` // it was not done in this run, but in the run that this one retries
+}
+
+// A Desk is the folder through which a turn was done, and what the worker delivered there.
+type Desk struct {
+	Dir       string                `json:"dir"`
+	Worker    swarm.Worker          `json:"worker"`
+	Status    *swarm.DeskStatus     `json:"status,omitempty"`    // as the worker has written it last; nil = not yet
+	Delivered *swarm.DeskCollection `json:"delivered,omitempty"` // nil = nothing was collected
+}
+
+// desk returns the turn's desk.
+func (t *Turn) desk() *Desk {
+	if t.Desk == nil {
+		t.Desk = &Desk{}
+	}
+	return t.Desk
 }
 
 // Did says what the agent of a swarm did in this iteration, and whether it failed.
@@ -198,6 +215,15 @@ func (c *Collector) Take(e *swarm.Event) error {
 		return swarm.UseBody(e, func(a swarm.Artifact) {
 			c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
 		})
+	case swarm.DeskOpened:
+		return swarm.UseBody(e, func(o swarm.DeskOpening) {
+			d := c.turn(e).desk()
+			d.Dir, d.Worker = o.Dir, o.Worker
+		})
+	case swarm.DeskChanged:
+		return swarm.UseBody(e, func(s swarm.DeskStatus) { c.turn(e).desk().Status = &s })
+	case swarm.DeskCollected:
+		return swarm.UseBody(e, func(d swarm.DeskCollection) { c.turn(e).desk().Delivered = &d })
 	case swarm.TopicPublished:
 		return swarm.UseBody(e, func(entry swarm.TopicEntry) {
 			c.publish(entry.Topic, TopicEntry{Seq: e.Seq, Time: e.Time, Agent: e.Agent, Turn: e.Turn, Data: entry.Data})

@@ -150,8 +150,32 @@ func describeAgent(e *swarm.Event) string {
 	case swarm.ArtifactStored:
 		a, _ := swarm.Body[swarm.Artifact](e)
 		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)
+	case swarm.DeskOpened:
+		if o, _ := swarm.Body[swarm.DeskOpening](e); o.Worker == swarm.ExternalWorker {
+			return "waits for somebody to work in " + o.Dir
+		}
+		return ""
+	case swarm.DeskChanged:
+		s, _ := swarm.Body[swarm.DeskStatus](e)
+		return DescribeDesk(s)
 	}
 	return ""
+}
+
+// DescribeDesk says in one line how far the worker at a desk is: running, 3/5 analyzing_data,
+// {"files_processed":12}.
+func DescribeDesk(s swarm.DeskStatus) string {
+	parts := []string{s.State}
+	step := s.Step
+	if s.Total > 0 {
+		step = strings.TrimSpace(fmt.Sprintf("%d/%d %s", s.Done, s.Total, s.Step))
+	}
+	for _, part := range []string{step, string(s.Metrics), s.Error} {
+		if part != "" && part != "{}" {
+			parts = append(parts, FirstLine(part))
+		}
+	}
+	return "at its desk: " + strings.Join(parts, ", ")
 }
 
 // describeOverdue says that a reply is late. For a person it is the only reminder, so it says what

@@ -66,6 +66,8 @@ type Turn struct {
 
 	// Open records that the desk is ready, before the worker is started. It returns when that is on disk.
 	Open func(desk.Manifest) error
+	// Tell is called with each change of the status.
+	Tell func(desk.Status)
 	// Take stores a file of the outbox, as in [desk.CollectOptions].
 	Take func(desk.File, []byte) error
 
@@ -91,6 +93,7 @@ func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 		}
 	}
 	a := desk.Attempt{Watcher: t.Watcher, Manifest: manifest, Take: t.Take, Resumed: true}
+	a.Tell = func(now desk.Reading) { t.Tell(now.Status) }
 	var failed error // the worker's own failure
 	if t.Worker != nil {
 		a.Work = func(ctx context.Context) string {
