@@ -79,8 +79,11 @@ type Task struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Workdir     string            `json:"workdir,omitempty"` // absolute
 	Desk        Worker            `json:"desk,omitempty"`    // who does it at a desk; "" = as the agent says
-	Files       []string          `json:"files,omitempty"`   // files and folders that its desk gets; absolute
-	Swarm       *SwarmTask        `json:"swarm,omitempty"`   // a swarm does it, and its agents are like Agent; nil = the agent does
+	// OldDesk is the task's desk in the run that this one retries, if the task is not done again, or if a
+	// person has corrected the inbox of that desk.
+	OldDesk string     `json:"old_desk,omitempty"`
+	Files   []string   `json:"files,omitempty"` // files and folders that its desk gets; absolute
+	Swarm   *SwarmTask `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does
 }
 
 // A Worker says who works at a desk, the folder through which a turn is done by files.

@@ -243,6 +243,26 @@ func (d *Desk) copyFile(from *os.Root, source, name string) (reference *Recorded
 	return nil, nil
 }
 
+// TakeInputs replaces SKILL.md and the inbox by those of another desk, which a person has corrected. It
+// returns the new manifest.
+func (d *Desk) TakeInputs(from *Desk) (Manifest, error) {
+	if err := d.root.RemoveAll(Inbox); err != nil {
+		return Manifest{}, d.unusable(Inbox, err)
+	}
+	large, err := d.copyFrom(from.root, Inbox, Inbox)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if len(large) > 0 {
+		return Manifest{}, swarm.Errorf(swarm.BadInput, "%s is larger than 4 MB, which is too large for an inbox", large[0].Path).
+			WithHint("put it elsewhere, and name its path in %s", InstructionsFile)
+	}
+	if _, err := d.copyFile(from.root, SkillFile, SkillFile); err != nil {
+		return Manifest{}, err
+	}
+	return d.Record()
+}
+
 const archiveFolder = "_archive"
 
 // Archive moves the folder to _archive/NAME beside it. It returns the new path. The desk stays open.

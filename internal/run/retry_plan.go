@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -63,7 +64,34 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 			a.Redo = append(a.Redo, t.Name)
 		}
 	}
+	if err := a.findDesks(h, log, last); err != nil {
+		return nil, err
+	}
 	return a, a.collect(log, last)
+}
+
+// findDesks notes the desks of the tasks that are carried over, for those that depend on them, and those
+// whose inbox a person has corrected, for another attempt.
+func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[string]int) error {
+	for i := range p.Plan.Tasks {
+		t := &p.Plan.Tasks[i]
+		keys, err := log.Keys(swarm.DeskKeys(t.Name + "/"))
+		if err != nil {
+			return err
+		}
+		if len(keys) > 0 { // the newest is first
+			opened, _, err := swarm.FindBody[swarm.DeskOpening](log, keys[0])
+			if err != nil {
+				return err
+			}
+			t.OldDesk = opened.Dir
+		}
+		var inputs json.RawMessage
+		if _, again := redo[t.Name]; again && !h.DeskInputs(t.OldDesk, &inputs) {
+			t.OldDesk = ""
+		}
+	}
+	return nil
 }
 
 // parts returns the tasks of the run, or the agents of a team, which have no dependencies.

@@ -62,6 +62,15 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 	if t.Needs, err = r.needs(w); err != nil {
 		return nil, err
 	}
+	if w.task.OldDesk != "" {
+		opened, err := r.openedDesk(w.c.Task, w.c.Iteration-1)
+		if err != nil {
+			return nil, err
+		}
+		if !opened { // an iteration after that starts from the plan
+			t.Corrected = w.task.OldDesk
+		}
+	}
 	t.Open = func(m desk.Manifest) error { return r.openDesk(w, m) }
 	t.Tell = r.deskTeller(w)
 	t.Take = func(f desk.File, content []byte) error { return r.storeFile(w, f, content) }
@@ -112,12 +121,32 @@ func (r *Runner) archiveName(w *work) (string, error) {
 	return fmt.Sprintf("%s.%d", w.c.Task, max(last, 1)), nil
 }
 
+// openedDesk says whether this run has opened the desk of a task in an iteration.
+func (r *Runner) openedDesk(task string, iteration int) (bool, error) {
+	for n := 1; ; n++ {
+		turn := swarm.NewTurnID(task, iteration, n)
+		if _, ok, err := r.Log.Find(swarm.DeskKey(turn)); ok || err != nil {
+			return ok, err
+		}
+		if _, ended, err := r.Log.Find(swarm.EndKey(string(turn))); !ended || err != nil {
+			return false, err
+		}
+	}
+}
+
 // needs are the tasks that the turn's task depends on, with their desks.
 func (r *Runner) needs(w *work) (all []deskwork.Need, err error) {
 	for _, d := range w.task.DependsOn {
 		n := deskwork.Need{Dependency: d}
 		if other := w.plan.tasks[d.Task]; other != nil && other.WorkerOf(w.plan.agents[other.Agent]) != "" {
 			n.Dir = filepath.Join(r.Desks, d.Task)
+			opened, err := r.openedDesk(d.Task, w.c.Iteration)
+			if err != nil {
+				return nil, err
+			}
+			if !opened && other.OldDesk != "" {
+				n.Dir = other.OldDesk
+			}
 		}
 		all = append(all, n)
 	}

@@ -56,6 +56,8 @@ type Turn struct {
 	Spans   []swarm.Span      // of the prompt: which of its bytes came from where
 	Files   []string          // for the inbox of a new desk
 	Needs   []Need            // tasks that this one depends on
+	// Corrected is a desk of the run that this one retries, whose inbox a person has corrected; "" = none.
+	Corrected string
 	// Archive is the name under which the desk of an earlier iteration is archived.
 	Archive string
 	// Failures say why the earlier attempts of this iteration failed.
@@ -238,6 +240,14 @@ func (t *Turn) making() string {
 // make makes a new desk under its temporary name, and archives the one that has the name.
 func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	none := desk.Manifest{}
+	var corrected *desk.Desk
+	if t.Corrected != "" { // it may be the one that is archived, and stays open
+		var err error
+		if corrected, err = desk.Open(t.Corrected); err != nil {
+			return nil, none, err
+		}
+		defer corrected.Close()
+	}
 	if err := t.archive(); err != nil {
 		return nil, none, err
 	}
@@ -258,6 +268,9 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 		return nil, none, err
 	}
 	d, m, err := desk.Create(t.making(), s)
+	if err == nil && corrected != nil {
+		m, err = d.TakeInputs(corrected)
+	}
 	if err != nil {
 		return nil, none, swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
 	}
