@@ -186,10 +186,7 @@ func (a *app) runOf(d *desk.Desk) (run, task string, ok bool) {
 	if err != nil {
 		return "", "", false
 	}
-	rel, err := filepath.Rel(h.DeskPath(""), d.Path())
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", "", false
-	}
-	run, task, ok = strings.Cut(filepath.ToSlash(rel), "/")
-	return run, task, ok && !strings.Contains(task, "/")
+	task, desks := d.Name(), filepath.Dir(d.Path())
+	run = filepath.Base(filepath.Dir(desks))
+	return run, task, h.DesksPath(swarm.RunID(run)) == desks
 }

@@ -250,11 +250,29 @@ type SendResult struct {
 
 // sendHandoff stores an envelope in its receiver's inbox.
 func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
-	s := h.service
 	d, err := mail.ReadDraft(args)
 	if err != nil {
 		return nil, err
 	}
+	return h.send(ctx, d)
+}
+
+// SendFile sends a message that the agent wrote into a file. It is checked as send_handoff is.
+func (h *TurnHandle) SendFile(ctx context.Context, d mail.Draft) error {
+	if !h.enter() {
+		return h.ended()
+	}
+	defer h.busy.Done()
+	_, err := h.send(ctx, d)
+	if err != nil {
+		return h.service.clean(withoutPath(err))
+	}
+	return nil
+}
+
+// send checks a message by the rules, and stores it.
+func (h *TurnHandle) send(ctx context.Context, d mail.Draft) (any, error) {
+	s := h.service
 	if s.Redact != nil {
 		d = d.Redacted(s.Redact)
 	}

@@ -2,6 +2,8 @@ package desk
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -206,7 +208,8 @@ func (m *Messages) list(folder string) ([]string, error) {
 
 // A Received is a message with the file that it came in.
 type Received struct {
-	Name MessageName
+	Name   MessageName
+	SHA256 string // of the file
 	Message
 }
 
@@ -236,13 +239,13 @@ func (m *Messages) Receive(now time.Time, seen func(MessageName) bool) (got []Re
 		if good && seen != nil && seen(name) {
 			continue
 		}
-		msg, print, err := m.read(file, name, good)
+		one, print, err := m.read(file, name, good)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process took it
 		}
 		if err == nil {
 			delete(m.unread, file)
-			got = append(got, Received{name, msg})
+			got = append(got, one)
 			continue
 		}
 		if u, ok := m.unread[file]; !ok || u.seen != print {
@@ -263,39 +266,40 @@ func (m *Messages) Receive(now time.Time, seen func(MessageName) bool) (got []Re
 }
 
 // read reads one file.
-func (m *Messages) read(file string, name MessageName, good bool) (Message, fingerprint, error) {
+func (m *Messages) read(file string, name MessageName, good bool) (Received, fingerprint, error) {
 	f, info, err := openRegular(m.root, file)
 	if err != nil {
 		var print fingerprint
 		if info != nil {
 			print = fingerprintOf(info)
 		}
-		return Message{}, print, err
+		return Received{}, print, err
 	}
 	defer f.Close()
 	print := fingerprintOf(info)
 	if !good {
-		return Message{}, print, swarm.Errorf(swarm.BadInput, "%s is not the name of a message", swarm.Quote(file)).
+		return Received{}, print, swarm.Errorf(swarm.BadInput, "%s is not the name of a message", swarm.Quote(file)).
 			WithHint("name it after its sender and receiver: agent-a_to_agent-b_001.json")
 	}
 	if taken, err := m.root.Lstat(path.Join(takenFolder, file)); err == nil {
 		if os.SameFile(taken, info) { // a crash in the middle of Take
 			_ = m.root.Remove(file)
-			return Message{}, print, fs.ErrNotExist
+			return Received{}, print, fs.ErrNotExist
 		}
-		return Message{}, print, swarm.Errorf(swarm.BadInput, "there was a message %s before", file).
+		return Received{}, print, swarm.Errorf(swarm.BadInput, "there was a message %s before", file).
 			WithHint("give each message a number of its own; taken/ has those that were read")
 	}
 	text, err := readAll(f, info, MaxState)
 	if err != nil {
-		return Message{}, print, err
+		return Received{}, print, err
 	}
 	msg, err := ReadMessage(text)
 	if err == nil && (msg.From != name.From || msg.To != name.To) {
 		err = swarm.Errorf(swarm.BadInput, "the message is from %s to %s, and its file name says %s to %s", msg.From, msg.To, name.From, name.To).
 			WithHint("name the file %s", MessageName{msg.From, msg.To, name.Number})
 	}
-	return msg, print, err
+	sum := sha256.Sum256(text)
+	return Received{name, hex.EncodeToString(sum[:]), msg}, print, err
 }
 
 // Take consumes a message: it moves to taken/. Of several that try, one succeeds; the others get an

@@ -30,6 +30,9 @@ type Draft struct {
 	Priority  string
 	Interrupt bool
 	InReplyTo string
+	// Seq and File are the number and the name of the file that it came in; 0 and "" = it came in none.
+	Seq  int
+	File string
 }
 
 // An Enclosure is a text that comes with a message. Both are stored in one batch, or neither.

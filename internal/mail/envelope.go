@@ -14,6 +14,8 @@ type Meta struct {
 	Type      string `json:"type,omitempty"`      // the type of a handoff: request, offer, answer, …
 	Priority  string `json:"priority,omitempty"`  // one of [Priorities]; others are ignored
 	InReplyTo string `json:"inReplyTo,omitempty"` // the id of the envelope that a person answers
+	Seq       int    `json:"seq,omitempty"`       // the number of the file that it came in
+	File      string `json:"file,omitempty"`      // its name
 }
 
 // The priorities. High is for people who do not want to wait for the receiver's next turn.

@@ -45,7 +45,7 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 		Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
 		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response},
 	}
-	meta := Meta{Priority: d.Priority, InReplyTo: d.InReplyTo}
+	meta := Meta{Priority: d.Priority, InReplyTo: d.InReplyTo, Seq: d.Seq, File: d.File}
 	if d.Interrupt {
 		meta.Priority = High
 	}

@@ -94,6 +94,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		r.handOver(w) // before the loop can ask for the action
 	}
 	result, err := r.endWith(ctx, loop, w.c, end, b, changed)
+	if err == nil && end.Status == swarm.CallOK {
+		r.takeRead(w, w.inputs.Upto)
+	}
 	if err == nil && r.Watch != nil && end.Status != swarm.CallCut {
 		r.Watch.Output(w.c, output)
 	}

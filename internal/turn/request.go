@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"swarm"
@@ -83,6 +84,19 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 			w.inputs = handle.End()
 			w.report, w.done = handle.Done()
 		}
+	}
+	if folder, err := r.messageFolder(w); err != nil {
+		leave()
+		return req, nil, err
+	} else if folder != nil {
+		end, err := r.exchangeFiles(ctx, w, folder)
+		if err != nil {
+			leave()
+			return req, nil, err
+		}
+		req.Env[messagesVariable] = filepath.Join(r.Desks, messagesFolder)
+		before := leave
+		leave = func() { end(); before() }
 	}
 	if w.asksPlainly() {
 		err = r.askPlainly(ctx, w, &req)

@@ -65,6 +65,7 @@ type Runner struct {
 	blind     bool                       // the notice that changes are not recorded was given
 	overlaps  map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
 	desks     *desk.Watcher              // made by the first turn at a desk
+	messages  *desk.Messages             // opened by the first one in a team
 	control   controlWatch
 }
 
@@ -108,6 +109,7 @@ type work struct {
 
 	desk      *deskwork.Turn   // of a turn at a desk
 	delivered []swarm.DeskFile // at that desk
+	messages  *desk.Messages   // the folder by which its agent also gets and writes mail; nil = none
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -300,6 +302,9 @@ func (r *Runner) Close() error {
 	}
 	if r.desks != nil {
 		r.desks.Close()
+	}
+	if r.messages != nil {
+		all = errors.Join(all, r.messages.Close())
 	}
 	return all
 }

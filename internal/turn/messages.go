@@ -1,0 +1,163 @@
+package turn
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"swarm"
+	"swarm/internal/desk"
+	"swarm/internal/mail"
+)
+
+const (
+	// messagesFolder lies beside the desks. By its files their agents write to each other.
+	messagesFolder = "messages"
+	// messagesVariable tells a program where the folder is.
+	messagesVariable = "SWARM_MESSAGES"
+	// messagePause is the time between two looks into the folder.
+	messagePause = 200 * time.Millisecond
+)
+
+// A file of the message folder and an envelope are the same message if they have the same sender and id.
+// A file without an id gets one from its name and its hash. So the folder and the log say together what
+// is left to do, after a crash too:
+//   - A file whose message the log does not have is sent, in its sender's next turn.
+//   - A message to an agent at a desk that no file has becomes one, when the agent's turn begins.
+//   - A file whose message its receiver has consumed moves to taken/.
+
+// messageFolder returns the folder for a turn at a desk in a team; nil = the turn has none.
+func (r *Runner) messageFolder(w *work) (*desk.Messages, error) {
+	if w.handle == nil || w.worker() == "" || !r.AgentAPI.Joined(w.c.Agent) || w.plan.agents[messagesFolder] != nil || w.plan.tasks[messagesFolder] != nil {
+		return nil, nil // a desk of that name has the folder's place
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var err error
+	if r.messages == nil {
+		r.messages, err = desk.OpenMessages(filepath.Join(r.Desks, messagesFolder))
+	}
+	return r.messages, err
+}
+
+// exchangeFiles writes the mail of the turn into files, and sends the files that the agent writes until
+// the returned function is called.
+func (r *Runner) exchangeFiles(ctx context.Context, w *work, folder *desk.Messages) (end func(), err error) {
+	w.messages = folder
+	r.takeRead(w, w.inputs.From) // what a crash left
+	if err := r.writeFiles(w); err != nil {
+		return nil, err
+	}
+	working, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(messagePause); ; {
+			select {
+			case <-working.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				r.sendFiles(ctx, w)
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-ended
+		r.sendFiles(ctx, w) // what the worker wrote last
+	}, nil
+}
+
+// writeFiles writes the messages of the turn's prompt that no file has.
+func (r *Runner) writeFiles(w *work) error {
+	items, err := r.AgentAPI.Mail(w.c.Agent, w.inputs)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	files, _, err := w.messages.Receive(time.Now(), nil)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, f := range files {
+		there[refOf(f)] = true
+	}
+	for _, item := range items {
+		if !there[item.Ref()] {
+			if _, err := w.messages.Send(desk.MessageOf(item.Envelope)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refOf identifies the message of a file.
+func refOf(f desk.Received) string {
+	e := swarm.Envelope{FromNodeID: f.From, ID: draftOf(f).ID}
+	return e.Ref()
+}
+
+// draftOf is the message of a file, as its sender hands it in.
+func draftOf(f desk.Received) mail.Draft {
+	e := f.Envelope(f.Name)
+	d := mail.Draft{From: e.FromNodeID, To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured,
+		Artifacts: e.Payload.Artifacts, Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef,
+		Type: f.Type, ID: e.ID, Seq: f.Name.Number, File: f.Name.String()}
+	if e.Kind == swarm.Signal {
+		d.Type = string(swarm.Signal)
+	}
+	if f.Fields["id"] == nil { // the name alone may come again in another run of the same folder
+		d.ID += "." + f.SHA256[:12]
+	}
+	return d
+}
+
+// sendFiles sends the files of the turn's agent that the log does not have. A file that breaks the rules
+// is refused. So is one of a sender that is not at a desk.
+func (r *Runner) sendFiles(ctx context.Context, w *work) {
+	files, _, _ := w.messages.Receive(time.Now(), nil) // a folder that cannot be read is read again
+	for _, f := range files {
+		if _, known, err := r.Log.Find(swarm.MailKey(refOf(f))); err != nil || known {
+			continue
+		}
+		var err error
+		if f.From == w.c.Agent {
+			if err = w.handle.SendFile(ctx, draftOf(f)); err == nil || ctx.Err() != nil {
+				continue
+			}
+		} else if err = r.notAtDesk(w, f.From); err == nil {
+			continue // its sender sends it
+		}
+		if swarm.KindOf(err) != swarm.Storage {
+			_ = w.messages.Refuse(f.Name, err) // if it cannot be moved now, it is refused again
+		}
+	}
+}
+
+// notAtDesk is the error for a sender that writes no files; nil = it does.
+func (r *Runner) notAtDesk(w *work, sender string) error {
+	a := w.plan.agents[sender]
+	if a != nil && (&swarm.Task{}).WorkerOf(a) != "" {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, "%s works at no desk of this run, so no file is from it", sender).
+		WithHint("a person writes with swarm send; an agent writes under its own name")
+}
+
+// takeRead moves the files of messages that the turn's agent has consumed, up to an event, to taken/.
+func (r *Runner) takeRead(w *work, upto int64) {
+	if w.messages == nil {
+		return
+	}
+	files, _, _ := w.messages.Receive(time.Now(), nil)
+	for _, f := range files {
+		if f.To != w.c.Agent {
+			continue
+		}
+		if e, ok, err := r.Log.Find(swarm.MailKey(refOf(f))); err == nil && ok && e.Seq <= upto {
+			_ = w.messages.Take(f.Name) // the next turn tries again
+		}
+	}
+}
