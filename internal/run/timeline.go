@@ -57,6 +57,7 @@ type Timeline struct {
 // A source is the stream of a turn. It is read for a moment after the turn's end, because its last
 // records may be written after it.
 type source struct {
+	start     int64 // the event that started the turn
 	task      string
 	turn      swarm.TurnID
 	stream    *statedir.StreamReader // nil = the turn has no stream
@@ -270,7 +271,7 @@ func (t *Timeline) addSource(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	v := &source{task: e.Task, turn: e.Turn, stream: t.streams.Turn(e.Turn, start.Start)}
+	v := &source{start: e.Seq, task: e.Task, turn: e.Turn, stream: t.streams.Turn(e.Turn, start.Start)}
 	t.sources = append(t.sources, v)
 	return v.read()
 }
@@ -346,7 +347,7 @@ func (t *Timeline) emitUntil(limit time.Time, fn func(Entry) error) error {
 	for {
 		var first *source
 		for _, v := range t.sources {
-			if len(v.records) > 0 && (first == nil || v.records[0].Time.Before(first.records[0].Time)) {
+			if len(v.records) > 0 && (first == nil || v.isBefore(first)) {
 				first = v
 			}
 		}
@@ -357,6 +358,15 @@ func (t *Timeline) emitUntil(limit time.Time, fn func(Entry) error) error {
 			return err
 		}
 	}
+}
+
+// isBefore says whether the next record of a source comes before that of another one. Of records with
+// the same time, that of the turn that started first does, wherever the timeline begins.
+func (s *source) isBefore(other *source) bool {
+	if c := s.records[0].Time.Compare(other.records[0].Time); c != 0 {
+		return c < 0
+	}
+	return s.start < other.start
 }
 
 // read reads the new records of the stream.

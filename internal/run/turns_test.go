@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/statedir"
@@ -135,6 +136,24 @@ func TestStoryOfLast(t *testing.T) {
 		if all && len(part) != len(whole) || late > len(whole) || !slices.Equal(part[len(part)-late:], whole[len(whole)-late:]) {
 			t.Fatalf("seed %d: the last %d events tell\n%v\nand all of them\n%v", seed, n, part, whole)
 		}
+	}
+}
+
+// Pieces of two streams with the same time come in the order in which their turns started. The turns
+// that ran when a later timeline begins may be known in another order.
+func TestPiecesWithTheSameTime(t *testing.T) {
+	at := time.Unix(1, 0)
+	piece := func(start int64, turn swarm.TurnID) *source {
+		return &source{start: start, turn: turn, records: []statedir.Record{{Time: at, Kind: "text", Text: "x"}}}
+	}
+	st := &Timeline{sources: []*source{piece(5, "b/1/1"), piece(2, "a/1/1")}}
+	var turns []swarm.TurnID
+	err := st.emitUntil(at, func(e Entry) error {
+		turns = append(turns, e.Turn)
+		return nil
+	})
+	if err != nil || !slices.Equal(turns, []swarm.TurnID{"a/1/1", "b/1/1"}) {
+		t.Errorf("%v, %v", turns, err)
 	}
 }
 
