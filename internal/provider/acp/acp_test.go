@@ -36,8 +36,8 @@ tool_done call-6 look  found it false
 text 
 text All
 text done.
-usage {Calls:0 InputTokens:0 OutputTokens:0 CachedTokens:0 USD:0.25 Estimated:false}
-usage {Calls:0 InputTokens:29 OutputTokens:7 CachedTokens:11 USD:0.25 Estimated:false}
+usage {Calls:0 InputTokens:0 OutputTokens:0 CachedTokens:0 USD:0.25 Estimated:false CutCalls:0}
+usage {Calls:0 InputTokens:29 OutputTokens:7 CachedTokens:11 USD:0.25 Estimated:false CutCalls:0}
 `
 	if told := h.told(); told != want {
 		t.Errorf("told\n%s\nwant\n%s", told, want)
