@@ -215,6 +215,7 @@ func (r *Runner) storeFile(w *work, f desk.File, content []byte) error {
 		it.Ref = stored.Ref
 	}
 	w.delivered = append(w.delivered, it)
+	w.ownTools = w.ownTools || f.Kind == desk.Deliverable // in a swarm that is work, and more than words
 	return nil
 }
 

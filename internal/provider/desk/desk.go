@@ -369,6 +369,9 @@ func (t *Turn) setup(r provider.Request) desk.Setup {
 	}
 	i := desk.NewInstructions(t.Title, text)
 	i.Context = strings.TrimSpace(i.Context + "\n\n" + context.String())
+	if i.Objective == "" {
+		i.Objective = "Do what the messages in the context ask of you."
+	}
 	about := strings.TrimSpace(role.String())
 	if about == "" {
 		about = "You do the task in `" + desk.InstructionsFile + "`."
