@@ -10,7 +10,6 @@ import (
 
 	"swarm"
 	"swarm/internal/providerkind"
-	"swarm/internal/toolrule"
 )
 
 // worksOutside says whether an agent that names no provider needs none: the agent, or else each of its
@@ -99,7 +98,7 @@ func (c *compiler) checkWorker(a *agent, worker text, desk boolean, has bool) {
 	}
 	kind := providerkind.Of(a.spec.Kind)
 	node := cmp.Or(worker.node, desk.node)
-	switch byTools := kind.Files == providerkind.ByTools; {
+	switch {
 	case node == nil:
 	case kind.Outside && desk.given() && !desk.value:
 		c.fail(desk.node, "the provider %q of %q reaches nobody without a desk", a.spec.Name, a.name).
@@ -110,30 +109,11 @@ func (c *compiler) checkWorker(a *agent, worker text, desk boolean, has bool) {
 			c.fail(worker.node, "the provider %q of %q starts no worker", a.spec.Name, a.name).
 				WithHint("write worker: external, or choose another provider")
 		}
-	case kind.Files == providerkind.NoFiles:
-		c.cannotWork(node, a, "which cannot read and write files in a folder").
+	case !slices.Contains(providerkind.DeskWorkers(), kind.Name):
+		c.fail(node, "%q cannot work at a desk: its provider is %q, which starts no program in a folder", a.name, a.spec.Name).
 			WithHint("choose a provider that can, such as %s, or write worker: external for somebody who works there by themselves",
 				strings.Join(providerkind.DeskWorkers()[:3], ", "))
-	case byTools && !c.hasFileTools(a):
-		c.cannotWork(node, a, "which reads and writes files only by its tools").
-			WithHint("write tools: [%s] for the agent", strings.Join(deskTools, ", "))
 	}
-}
-
-func (c *compiler) cannotWork(node *yaml.Node, a *agent, why string) *swarm.Error {
-	return c.fail(node, "%q cannot work at a desk: its provider is %q, %s", a.name, a.spec.Name, why)
-}
-
-// deskTools are the tools by which a model works at a desk.
-var deskTools = []string{toolrule.FileRead, toolrule.FileWrite, toolrule.FileList}
-
-// hasFileTools says whether an agent lists the tools to read and to write files.
-func (c *compiler) hasFileTools(a *agent) bool {
-	if a.keys == nil {
-		return false
-	}
-	has := texts(a.keys.Tools)
-	return slices.Contains(has, toolrule.FileRead) && slices.Contains(has, toolrule.FileWrite)
 }
 
 // checkOutputs checks what a dependency says about files. Only a desk has an inbox and an outbox.
