@@ -36,7 +36,7 @@ func Claims(output string, others []string) (claims []Claim) {
 	return claims
 }
 
-// MayClaim reports whether Claims can find anything in an output, whoever the others are. It is cheap,
+// MayClaim reports whether Claims can find anything in an output, for any list of agents. It is cheap,
 // and rules out most outputs.
 func MayClaim(output string) bool {
 	text := strings.ToLower(emphasis.Replace(output))

@@ -44,8 +44,8 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	return line
 }
 
-// longestChain is how many subtasks there are of which each waits for the one before. At most one of
-// them is worked on at a time. A plan has no cycles.
+// longestChain is the length of the longest chain of subtasks in which each waits for the previous
+// one. At most one of them is worked on at a time. A plan has no cycles.
 func longestChain(tasks []view.Task) (longest int) {
 	at, length := map[string]*swarm.Subtask{}, map[string]int{}
 	for i := range tasks {
