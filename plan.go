@@ -405,7 +405,8 @@ type ProviderSpec struct {
 	Effort      string            `json:"effort,omitempty"`   // how much the model thinks
 	Thinking    string            `json:"thinking,omitempty"` // adaptive, disabled, or a number of tokens
 	ServiceTier string            `json:"service_tier,omitempty"`
-	Extra       json.RawMessage   `json:"extra,omitempty"` // an object: more fields of each request
+	Images      *bool             `json:"images,omitempty"` // whether models are shown the images of tools; nil = those that are known to take them
+	Extra       json.RawMessage   `json:"extra,omitempty"`  // an object: more fields of each request
 	Price       Price             `json:"price,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
 	// Headers of requests to its server. "Bearer $NAME" takes its end from the environment.

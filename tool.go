@@ -48,6 +48,29 @@ func (t ToolSpec) Usage() string {
 	return fmt.Sprintf("%s takes an object with %s; it may also have %s", t.Name, strings.Join(takes.Required, ", "), strings.Join(may, ", "))
 }
 
+// A ToolImage is an image in a tool's result.
+type ToolImage struct {
+	MIMEType string
+	Data     []byte
+}
+
+type imagesKey struct{}
+
+// WithToolImages returns a context of a call whose caller can show images. take takes an image, and
+// returns what the text of the result tells of it.
+func WithToolImages(ctx context.Context, take func(ToolImage) string) context.Context {
+	return context.WithValue(ctx, imagesKey{}, take)
+}
+
+// PassImage passes an image of a tool's result to the caller, and returns what the text of the
+// result tells of it. Without a caller that can show images it returns "".
+func PassImage(ctx context.Context, image ToolImage) string {
+	if take, ok := ctx.Value(imagesKey{}).(func(ToolImage) string); ok {
+		return take(image)
+	}
+	return ""
+}
+
 // A Delivery tracks whether the answer to one tool call reached the agent. A tool that shows mail
 // in its answer waits for it: the agent has not seen mail in an answer that never arrived.
 //

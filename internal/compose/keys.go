@@ -70,6 +70,7 @@ type providerKeys struct {
 	Effort      text        `key:"effort" among:"efforts" doc:"How much a model over HTTP thinks; not every model takes every word."`
 	Thinking    thinking    `key:"thinking" doc:"How a model of Anthropic thinks: adaptive, disabled, or the most tokens that it may think."`
 	ServiceTier text        `key:"service_tier" doc:"How fast a model over HTTP is served, in the words of its server."`
+	Images      boolean     `key:"images" doc:"Whether a model over HTTP is shown the images that tools return; without it models that are known to take images are."`
 	Extra       object      `key:"extra" doc:"More fields of each request to a model over HTTP. Objects are merged."`
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`

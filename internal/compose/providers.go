@@ -150,6 +150,9 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value
 		}
+		if v.Images.given() {
+			s.Images = &v.Images.value
+		}
 		if v.Script.given() {
 			s.Script, s.ScriptFile = c.fileBody(v.Script), v.Script.value
 		}

@@ -91,6 +91,12 @@ func HasPrice(model string) bool {
 	return ok
 }
 
+// SeesImages says whether a model is known to take images. Every model of the table does.
+func SeesImages(model string) bool {
+	_, ok := models[undated(model)]
+	return ok
+}
+
 // ContextWindow returns how many tokens a prompt and its answer may have, or 0 if that is unknown.
 func ContextWindow(model string) int64 { return models[undated(model)].context }
 

@@ -34,6 +34,7 @@ const (
 	keyEffort      = "effort"
 	keyThinking    = "thinking"
 	keyServiceTier = "service_tier"
+	keyImages      = "images"
 	keyExtra       = "extra"
 	keyEnv         = "env"
 	keyHeaders     = "headers"
@@ -42,7 +43,7 @@ const (
 
 var (
 	programKeys = []string{keyCommand, keyModels, keyEnv, keySandbox}
-	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEffort, keyServiceTier, keyExtra, keyEnv, keyHeaders}
+	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEffort, keyServiceTier, keyImages, keyExtra, keyEnv, keyHeaders}
 
 	// The program of a coding agent decides which server it uses.
 	ownServer = map[string]string{

@@ -35,6 +35,8 @@ func serve(how string) int {
 		return serveDeaf()
 	case "endless":
 		return serveEndless()
+	case "future":
+		return serveFuture()
 	case "chatty":
 		fmt.Println("Server listening on stdio!")
 		fmt.Println()
@@ -60,6 +62,20 @@ func serveDeaf() int {
 		case "tools/list":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"take","inputSchema":{"type":"object"}}]}}`+"\n", r.ID)
 			select {}
+		}
+	}
+	return 0
+}
+
+// serveFuture answers with a version of the protocol that does not exist.
+func serveFuture() int {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var r struct {
+			ID json.RawMessage `json:"id"`
+		}
+		if json.Unmarshal(in.Bytes(), &r) == nil && r.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2031-01-01","capabilities":{"tools":{}},"serverInfo":{"name":"future","version":"1"}}}`+"\n", r.ID)
 		}
 	}
 	return 0

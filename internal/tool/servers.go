@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,6 +204,10 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 		e.Kind, e.Msg = swarm.TimedOut, fmt.Sprintf("the tool server %q did not answer within %v", s.Name, startTime)
 	case refused != nil:
 		e.Msg, e.Err = fmt.Sprintf("the tool server %q refuses to begin", s.Name), refused
+	case unknownVersion(err) != "": // the program has ended because we closed its input
+		const msg = "the tool server %q answers with the MCP version %s, which swarm does not speak"
+		e.Msg, why = fmt.Sprintf(msg, s.Name, swarm.Quote(unknownVersion(err))), ""
+		e.Hint = "install a version of the server that speaks " + supportedVersions + ", or take it out of the agent's tools"
 	case s.URL != "":
 		e.Msg = fmt.Sprintf("the tool server %q cannot be reached: %s", s.Name, clip(swarm.WithoutURL(err).Error()))
 	default:
@@ -211,6 +217,22 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 		e.Msg += ": " + why
 	}
 	return e
+}
+
+// supportedVersions are the versions of MCP that the library negotiates.
+const supportedVersions = "MCP 2024-11-05 to 2026-07-28"
+
+// unknownVersion returns the protocol version of a server that the library does not know, or "". The
+// library has no exported type for this error.
+func unknownVersion(err error) string {
+	_, version, found := strings.Cut(err.Error(), "unsupported protocol version: ")
+	if !found {
+		return ""
+	}
+	if text, err := strconv.Unquote(version); err == nil {
+		return cmp.Or(clip(text), "(none)")
+	}
+	return clip(version)
 }
 
 // refusal returns the server's own error, or nil. The library uses the same type for requests that
@@ -308,7 +330,7 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (s
 			return "", s.callError(ctx, within, l, tool, err)
 		}
 		s.resetFailures()
-		return formatResult(result)
+		return formatResult(ctx, result)
 	}
 }
 
@@ -413,8 +435,9 @@ func clip(text string) string {
 	return excerpt.Head(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), 2000)
 }
 
-// formatResult returns a tool's result as text. Content that is not text is named.
-func formatResult(r *mcp.CallToolResult) (string, error) {
+// formatResult returns a tool's result as text. Content that is not text is named. Images go to a
+// caller that can show them.
+func formatResult(ctx context.Context, r *mcp.CallToolResult) (string, error) {
 	out := &cappedOutput{most: maxResult}
 	add := func(text string) {
 		if text == "" {
@@ -430,7 +453,8 @@ func formatResult(r *mcp.CallToolResult) (string, error) {
 		case *mcp.TextContent:
 			add(c.Text)
 		case *mcp.ImageContent:
-			add(fmt.Sprintf("[an image, %s, %d bytes]", c.MIMEType, len(c.Data)))
+			note := swarm.PassImage(ctx, swarm.ToolImage{MIMEType: c.MIMEType, Data: c.Data})
+			add(fmt.Sprintf("[an image, %s, %d bytes%s]", c.MIMEType, len(c.Data), note))
 		case *mcp.AudioContent:
 			add(fmt.Sprintf("[a sound, %s, %d bytes]", c.MIMEType, len(c.Data)))
 		case *mcp.ResourceLink:

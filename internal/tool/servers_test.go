@@ -108,6 +108,12 @@ func TestServers(t *testing.T) {
 					t.Errorf("%s: %q", tool, got)
 				}
 			}
+			var passed []swarm.ToolImage
+			seeing := swarm.WithToolImages(t.Context(), func(i swarm.ToolImage) string { passed = append(passed, i); return ", shown" })
+			got, err := d.box.Call(seeing, "s__image", json.RawMessage(`{"text":""}`))
+			if err != nil || got != "look:\n[an image, image/png, 4 bytes, shown]" || len(passed) != 1 || string(passed[0].Data) != "1234" || passed[0].MIMEType != "image/png" {
+				t.Errorf("%q, %v, %v", got, err, passed)
+			}
 			if got := d.must("s__long", "text", ""); len(got) > maxResult+100 || !strings.HasPrefix(got, "begin x") || !strings.HasSuffix(got, "x end") || !strings.Contains(got, "left out") {
 				t.Errorf("%d bytes", len(got))
 			}
@@ -184,6 +190,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	if got := d.box.o.Servers.byName["s"].starts; got != maxFailures {
 		t.Errorf("started %d times", got)
 	}
+	withServer(t, "future", "s").notOffered(swarm.NotFound, `the tool server "s" answers with the MCP version "2031-01-01", which swarm does not speak`)
 	withSpec(t, swarm.ToolServer{Name: "s", Command: []string{"no-such-server"}}, "s").notOffered(swarm.NotFound, `there is no program "no-such-server"`)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	spec := swarm.ToolServer{Name: "s", URL: gone.URL + "/?key=" + canary}

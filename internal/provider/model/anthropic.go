@@ -69,9 +69,17 @@ type block struct {
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   string          `json:"content,omitempty"`
+	Content   any             `json:"content,omitempty"`
+	Source    *imageSource    `json:"source,omitempty"`
 	IsError   bool            `json:"is_error,omitempty"`
 	Cache     *cacheControl   `json:"cache_control,omitempty"`
+}
+
+// An imageSource is the content of an image.
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"` // in base64
 }
 
 type cacheControl struct {
@@ -113,7 +121,7 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	for i, r := range c.rounds {
 		var results []block
 		for _, x := range r.results {
-			results = append(results, block{Type: "tool_result", ToolUseID: x.call, Content: x.text, IsError: x.failed})
+			results = append(results, block{Type: "tool_result", ToolUseID: x.call, Content: anthropicContent(c, &x), IsError: x.failed})
 		}
 		if r.aside != "" {
 			results = append(results, block{Type: "text", Text: r.aside})
@@ -127,6 +135,19 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		q.Messages = append(q.Messages, anthropicMessage{"assistant", []block{{Type: "text", Text: begin}}})
 	}
 	return marshal(q)
+}
+
+// anthropicContent returns the content of a result: its text, or blocks if it has images.
+func anthropicContent(c *conversation, x *result) any {
+	images := c.sentImages(x)
+	if len(images) == 0 {
+		return x.text
+	}
+	blocks := []block{{Type: "text", Text: x.text}}
+	for _, i := range images {
+		blocks = append(blocks, block{Type: "image", Source: &imageSource{"base64", i.MIMEType, i.Data}})
+	}
+	return blocks
 }
 
 func (anthropic) goesOn() bool { return true }

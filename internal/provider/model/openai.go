@@ -42,7 +42,7 @@ type openaiAsk struct {
 // An openaiMessage is a message of ours.
 type openaiMessage struct {
 	Role       string `json:"role"`
-	Content    string `json:"content"`
+	Content    any    `json:"content"` // a text, or parts
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
@@ -98,11 +98,39 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		for _, x := range r.results {
 			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: x.text, ToolCallID: x.call})
 		}
+		if parts := openaiImages(c, r.results); parts != nil {
+			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: parts})
+		}
 		if r.aside != "" {
 			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: r.aside})
 		}
 	}
 	return marshal(q)
+}
+
+type openaiPiece struct {
+	Type     string       `json:"type"`
+	Text     string       `json:"text,omitempty"`
+	ImageURL *openaiImage `json:"image_url,omitempty"`
+}
+
+type openaiImage struct {
+	URL string `json:"url"`
+}
+
+// openaiImages returns the images of a round as the content of a user's message, because the result
+// of a tool takes only text. It returns nil if there are none.
+func openaiImages(c *conversation, results []result) (parts []openaiPiece) {
+	for i := range results {
+		images := c.sentImages(&results[i])
+		if len(images) > 0 {
+			parts = append(parts, openaiPiece{Type: "text", Text: "What the tool call " + results[i].call + " shows:"})
+		}
+		for _, image := range images {
+			parts = append(parts, openaiPiece{Type: "image_url", ImageURL: &openaiImage{dataURL(image)}})
+		}
+	}
+	return parts
 }
 
 // oldLimit says whether the limit of tokens has its older name.

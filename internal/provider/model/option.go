@@ -17,6 +17,7 @@ const (
 	optTemperature option = "temperature" // models that reason take none
 	optOldLimit    option = "max_tokens"  // the older name of max_completion_tokens
 	optEncrypted   option = "encrypted"   // encrypted reasoning
+	optImages      option = "images"      // images of tools
 )
 
 // fieldOption is the option to return a field that the server has sent itself.
@@ -61,6 +62,9 @@ func (t *turn) refusedOption(status int, p *problem) option {
 	o := t.dialect.refused(c, words)
 	if c.temperature != nil && t.spec.Temperature == nil && strings.Contains(words, "temperature") {
 		o = optTemperature
+	}
+	if t.spec.Images == nil && c.hasImages() && strings.Contains(words, "image") {
+		o = optImages
 	}
 	if c.leftOut[o] {
 		return ""

@@ -52,7 +52,7 @@ type responsesMessage struct {
 type responsesResult struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output string `json:"output"`
+	Output any    `json:"output"` // a text, or parts
 }
 
 const (
@@ -89,13 +89,32 @@ func (responses) encodeRequest(c *conversation) ([]byte, error) {
 			q.Input = append(q.Input, item)
 		}
 		for _, x := range r.results {
-			q.Input = append(q.Input, responsesResult{"function_call_output", x.call, x.text})
+			q.Input = append(q.Input, responsesResult{"function_call_output", x.call, responsesOutput(c, &x)})
 		}
 		if r.aside != "" {
 			q.Input = append(q.Input, responsesMessage{"user", r.aside})
 		}
 	}
 	return marshal(q)
+}
+
+type responsesPart struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+}
+
+// responsesOutput returns the output of a call: its text, or parts if it has images.
+func responsesOutput(c *conversation, x *result) any {
+	images := c.sentImages(x)
+	if len(images) == 0 {
+		return x.text
+	}
+	parts := []responsesPart{{Type: "input_text", Text: x.text}}
+	for _, i := range images {
+		parts = append(parts, responsesPart{Type: "input_image", ImageURL: dataURL(i)})
+	}
+	return parts
 }
 
 func (responses) goesOn() bool { return false }

@@ -24,12 +24,16 @@ func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
 			Kind: swarm.DeltaTool,
 			Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.showInput(c.args)},
 		})
+		x, calling := result{call: c.id}, ctx
+		if t.seesImages() {
+			calling = swarm.WithToolImages(ctx, func(image swarm.ToolImage) string { return t.takeImage(&x, image) })
+		}
 		text, err := "", t.checkCall(c)
 		if err != nil {
 			senseless = err.Error()
 		} else {
 			t.badRounds = -1
-			text, err = t.request.Call(ctx, c.name, arguments(c.args))
+			text, err = t.request.Call(calling, c.name, arguments(c.args))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -46,7 +50,8 @@ func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
 				Failed: err != nil,
 			},
 		})
-		r.results = append(r.results, result{c.id, text, err != nil})
+		x.text, x.failed = text, err != nil
+		r.results = append(r.results, x)
 	}
 	if t.badRounds++; t.badRounds == maxBadRounds {
 		return swarm.Errorf(swarm.Protocol, "the tool calls of the model make no sense%s", excerpt.Said(t.redactor.String(senseless))).

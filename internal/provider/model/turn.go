@@ -48,6 +48,7 @@ type round struct {
 type result struct {
 	call   string // its id
 	text   string
+	images []swarm.ToolImage
 	failed bool
 }
 
@@ -92,6 +93,7 @@ type turn struct {
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	badRounds int
+	images    int // that the tools of the turn have shown
 }
 
 // run asks the model until an answer calls no tools.
