@@ -4,9 +4,11 @@ package swarm
 // of earlier versions have no way: By is a text then, such as "swarm approve". It is a text too when
 // a rule of the compose file decided.
 type Actor struct {
-	By   string `json:"by,omitempty"`   // [ByPerson], [ByAgent] or a text
+	By   string `json:"by,omitempty"`   // [ByPerson], [ByAgent], [ByClient] or a text
 	How  string `json:"how,omitempty"`  // one of the ways below
 	User string `json:"user,omitempty"` // of a person: their user name on this machine; "" = not known
+	// Client is the key of an MCP client that drives runs.
+	Client string `json:"client,omitempty"`
 	// Agent is the turn of an agent that acted on a run which it began itself.
 	Agent *TurnRef `json:"agent,omitempty"`
 }
@@ -15,6 +17,7 @@ type Actor struct {
 const (
 	ByPerson = "person"
 	ByAgent  = "agent"
+	ByClient = "client" // a program that drives runs over MCP
 )
 
 // The ways to act on a run.
@@ -24,6 +27,7 @@ const (
 	HowREPL     = "repl"
 	HowHTTP     = "http" // a request with the server's token
 	HowA2A      = "a2a"
+	HowMCP      = "mcp" // a tool of `swarm mcp --drive`
 )
 
 // String describes the actor: "ada (terminal)".
@@ -36,6 +40,8 @@ func (a Actor) String() string {
 		who = "an agent of run " + string(a.Agent.Run)
 	case a.By == ByAgent:
 		who = "an agent"
+	case a.By == ByClient:
+		who = "the MCP client " + a.Client
 	case a.By == ByPerson && a.User != "":
 		who = a.User
 	case a.By == ByPerson:

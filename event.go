@@ -318,6 +318,7 @@ type RunStart struct {
 	From    RunID     `json:"from,omitempty"`   // the run that this one retries
 	Parent  *TurnRef  `json:"parent,omitempty"` // the turn in which an agent began it; nil = a person began it
 	Origin  *Origin   `json:"asked,omitempty"`
+	Key     string    `json:"key,omitempty"` // the key of the MCP client that began it
 	Time    time.Time `json:"time"`
 	// Workspace is the folder of a swarm's agents that name no root; "" = they have none.
 	Workspace string `json:"workspace,omitempty"`

@@ -502,6 +502,21 @@ func (b Budget) Minus(used Usage, took time.Duration) Budget {
 	return b
 }
 
+// Within returns the budget, with at most what another one allows.
+func (b Budget) Within(most Budget) Budget {
+	b.Tokens, b.USD = lower(b.Tokens, most.Tokens), lower(b.USD, most.USD)
+	b.Calls, b.Wall = lower(b.Calls, most.Calls), lower(b.Wall, most.Wall)
+	return b
+}
+
+// lower returns the lower of two limits; 0 is no limit.
+func lower[N int64 | float64 | time.Duration](a, b N) N {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // LimitsUse reports whether the budget limits what turns use. The loop watches the wall time.
 func (b Budget) LimitsUse() bool { return b.Tokens > 0 || b.USD > 0 || b.Calls > 0 }
 

@@ -91,6 +91,7 @@ type RunSummary struct {
 	Usage   Usage     `json:"usage,omitzero"`
 	PID     int       `json:"pid,omitempty"`     // the process that drives it, or drove it last
 	Origin  *Origin   `json:"asked,omitempty"`   // the message of another program that began the run
+	Key     string    `json:"key,omitempty"`     // the key of the MCP client that began the run
 	Waits   string    `json:"waits,omitempty"`   // why it runs and nothing happens: a person has to decide, or has paused an agent
 	Problem string    `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
 	Damaged bool      `json:"damaged,omitempty"` // the problem is that the log is damaged

@@ -71,6 +71,21 @@ func PassImage(ctx context.Context, image ToolImage) string {
 	return ""
 }
 
+type progressKey struct{}
+
+// WithProgress returns a context of a call whose caller hears how far the call is.
+func WithProgress(ctx context.Context, tell func(ctx context.Context, text string)) context.Context {
+	return context.WithValue(ctx, progressKey{}, tell)
+}
+
+// ReportProgress tells the caller of a long call what has happened so far. Without a caller that
+// listens it does nothing.
+func ReportProgress(ctx context.Context, text string) {
+	if tell, ok := ctx.Value(progressKey{}).(func(context.Context, string)); ok {
+		tell(ctx, text)
+	}
+}
+
 // A Delivery tracks whether the answer to one tool call reached the agent. A tool that shows mail
 // in its answer waits for it: the agent has not seen mail in an answer that never arrived.
 //

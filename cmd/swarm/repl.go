@@ -277,6 +277,11 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.printConfinement(&b.Plan)
+	return sessionTeam(b), o, nil
+}
+
+// sessionTeam returns the agents of a session: those of a compiled file, and @notify.
+func sessionTeam(b *compose.Bundle) session.Team {
 	t := session.Team{Plan: b.Plan, Bodies: b.Bodies, Sources: b.Sources, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
@@ -287,7 +292,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	}
 	t.Agents = append(t.Agents, swarm.Agent{Name: line.Notify, Provider: line.Notify})
 	t.Providers = append(t.Providers, notify)
-	return t, o, nil
+	return t
 }
 
 // runLines runs the line in args, or with "-" the lines of standard input.

@@ -187,11 +187,6 @@ type refusal struct {
 
 func (r refusal) Unwrap() error { return r.error }
 
-// conflict refuses an operation that the current state of the run does not allow.
-func conflict(hint, format string, args ...any) error {
-	return refusal{http.StatusConflict, swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
-}
-
 func refuse(w http.ResponseWriter, err error) {
 	var ours *swarm.Error
 	if !errors.As(err, &ours) {

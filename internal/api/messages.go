@@ -10,7 +10,6 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
-	"swarm/internal/run"
 )
 
 type sentMessage struct {
@@ -56,21 +55,10 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 
 // deliver stores a person's message to an agent of a run that has not ended.
 func (a *API) deliver(ctx context.Context, s swarm.RunSummary, d mail.Draft) (sentMessage, error) {
-	mailbox, err := run.OpenUserMailbox(a.Control.Home, s.ID)
-	if err != nil {
-		return sentMessage{}, err
+	route := "/api/v1/runs"
+	if s.Kind == swarm.SwarmRun {
+		route = "/api/v1/tasks"
 	}
-	defer mailbox.Close()
-	if _, err := mailbox.Find(d.To); err != nil {
-		return sentMessage{}, err
-	}
-	if run.Current(a.Control.Home, s).Status.Ended() {
-		route := "/api/v1/runs"
-		if s.Kind == swarm.SwarmRun {
-			route = "/api/v1/tasks"
-		}
-		return sentMessage{}, conflict("start another one: POST "+route, "run %s has ended", s.ID)
-	}
-	sent, err := mailbox.FromUser(ctx, d)
+	sent, err := a.Control.Send(ctx, s, d, "start another one: POST "+route)
 	return sentMessage{s.ID, sent.ID, sent.Seq}, err
 }

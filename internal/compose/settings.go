@@ -28,6 +28,7 @@ type Settings struct {
 	Team         TeamRules          `json:"team,omitzero"`
 	Swarm        SwarmLimits        `json:"swarm"`
 	MCP          []swarm.ToolServer `json:"mcp,omitempty"` // in the file's order
+	Pipelines    []string           `json:"-"`             // names, in the file's order
 }
 
 // Notify says how a person is notified.
@@ -109,6 +110,9 @@ func (c *compiler) settings() Settings {
 		s.Swarm.Workspace = c.folder(w.value)
 	}
 	s.MCP = c.servers()
+	for _, e := range f.Pipelines.entries {
+		s.Pipelines = append(s.Pipelines, e.name)
+	}
 	return s
 }
 

@@ -147,6 +147,10 @@ func choose(asked []Question, id, command string) (Question, error) {
 
 // MayAnswer refuses a caller that may not answer the approvals of a run.
 func (c *Control) MayAnswer(id swarm.RunID) error {
+	if k := c.Caller.Key; k != nil && !k.MayApprove {
+		return swarm.Errorf(swarm.Denied, "only a person answers what agents ask for: the key %s may not", k.Name).
+			WithHint("a person answers: swarm approve; or starts this server with --may-approve")
+	}
 	return c.Caller.Steer(c.Home, id, "answering what an agent asks for")
 }
 

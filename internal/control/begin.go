@@ -22,6 +22,7 @@ type Begin struct {
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
 	Origin      *swarm.Origin  // the message of another program that begins it
+	Key         string         // the key of the MCP client that begins it; "" = none does
 	Parent      *swarm.TurnRef // the turn in which an agent begins it; nil = a person does
 	Confirm     Asker          // asks the person at the terminal; nil = there is none
 	Waiting     ProgressReport // reports slow preflight checks
@@ -77,7 +78,7 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 	p := &b.Bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args,
 		Set: b.Set, Provider: b.Provider, Version: version,
-		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
+		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Key: b.Key, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
 // Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no

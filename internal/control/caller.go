@@ -18,6 +18,8 @@ type Caller struct {
 	swarm.TurnRef                    // the turn in which this program runs; its parts are "" when unknown
 	Door          swarm.ToolEndpoint // the agent's tools
 	How           string             // the way that the caller acts, as [swarm.Actor.How]
+	// Key is what an MCP client may do that drives runs; nil = the caller is none.
+	Key *ClientKey
 	// Agent says that this program runs inside a turn of this state folder. What is a person's to
 	// do is refused then, but in the runs that the turn began.
 	Agent  bool
@@ -113,6 +115,8 @@ func (c Caller) Actor() swarm.Actor {
 	switch {
 	case c.Agent:
 		a.By, a.Agent = swarm.ByAgent, c.Parent()
+	case c.Key != nil:
+		a.By, a.Client = swarm.ByClient, c.Key.Name
 	case c.How != swarm.HowHTTP && c.How != swarm.HowA2A:
 		a.User = userName()
 	}
@@ -153,8 +157,12 @@ func (c Caller) Person(what string) error {
 }
 
 // Steer refuses an agent what only a person may do in a run, unless the agent's turn began the run:
-// itself, or by a run that it began, however deep the nesting.
+// itself, or by a run that it began, however deep the nesting. It refuses an MCP client all runs but
+// those of its key.
 func (c Caller) Steer(h *statedir.Home, id swarm.RunID, what string) error {
+	if c.Key != nil {
+		return c.Key.steer(h, id)
+	}
 	if !c.Agent || c.Run != "" && c.began(h, id) {
 		return nil
 	}
@@ -166,14 +174,14 @@ func (c Caller) Steer(h *statedir.Home, id swarm.RunID, what string) error {
 func (c Caller) began(h *statedir.Home, id swarm.RunID) bool {
 	const most = 100 // a log that names its own run as its parent ends here
 	for range most {
-		parent, err := run.Parent(h, id)
-		if err != nil || parent == nil {
+		start, err := run.ReadStart(h, id)
+		if err != nil || start.Parent == nil {
 			return false
 		}
-		if *parent == c.TurnRef {
+		if *start.Parent == c.TurnRef {
 			return true
 		}
-		id = parent.Run
+		id = start.Parent.Run
 	}
 	return false
 }

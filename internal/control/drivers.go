@@ -29,6 +29,11 @@ type Drivers struct {
 
 // Start begins a run. When it returns, the run is on disk.
 func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
+	unlock, err := d.Control.allot(ctx, &r)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	b, err := d.Control.Plan(r)
 	if err != nil {
 		return "", err
@@ -50,6 +55,11 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 
 // Resume drives a run that has no owner. When it returns, this process owns the run.
 func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
+	unlock, err := d.Control.allotAgain(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	r, o, err := Continue(d.Control.Home, id, false, nil)
 	if err != nil {
 		return err
@@ -66,6 +76,31 @@ func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 	o.Actor = d.Control.Caller.Actor()
 	go d.drive(r, o)
 	return nil
+}
+
+// StartBy begins a run that start makes and begins to drive, such as a conversation. The request
+// gets its part of the budget. wait returns when the run is no longer driven.
+func (d *Drivers) StartBy(ctx context.Context, r Request, start func(Request) (id swarm.RunID, wait func() (view.Picture, error), err error)) (string, error) {
+	unlock, err := d.Control.allot(ctx, &r)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := d.enter(); err != nil {
+		return "", err
+	}
+	id, wait, err := start(r)
+	if err != nil {
+		d.all.Done()
+		return "", err
+	}
+	d.note(id, true)
+	go func() {
+		defer d.all.Done()
+		defer d.note(id, false)
+		d.Ended(wait())
+	}()
+	return string(id), nil
 }
 
 // ResumeFromPrograms resumes the interrupted teams of this folder that other programs' messages

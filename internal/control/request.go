@@ -36,6 +36,7 @@ type Request struct {
 	Mode        string   `json:"mode"`
 	Phase       string   `json:"phase"`
 
+	Budget     swarm.Budget           `json:"-"` // the most that the run may use, whatever the file says; 0 = as the file says
 	Structured json.RawMessage        `json:"-"` // structured data with the goal
 	AnswerTo   string                 `json:"-"` // the file that gets a swarm's answer, absolute
 	Origin     *swarm.Origin          `json:"-"` // the message of another program that begins the run
@@ -89,6 +90,9 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.Caller.Key != nil {
+		b.Key = c.Caller.Key.Name
 	}
 	return b, nil
 }
@@ -147,6 +151,7 @@ func (c *Control) plan(r Request) (*Begin, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.Plan.Budget = b.Plan.Budget.Within(r.Budget)
 	if r.Args == nil {
 		r.Args = append([]string{"up"}, o.Select...)
 	}
@@ -199,6 +204,7 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 		return nil, o, err
 	}
 	plan := &b.Plan
+	plan.Budget = plan.Budget.Within(r.Budget)
 	switch {
 	case len(plan.Edges) > 0 || len(plan.Agents) == 1:
 	case r.Alone && r.To != "":

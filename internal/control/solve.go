@@ -49,6 +49,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 		return nil, err
 	}
 	limits, plan := b.Settings.Swarm, &b.Plan
+	plan.Budget = plan.Budget.Within(r.Budget)
 	query := run.Redactor(plan)([]byte(r.Query))
 	rules := &swarm.Swarm{Query: swarm.HashOf(query), Workers: or(r.Agents, swarm.DefaultWorkers), Iterations: or(r.Iterations, limits.MaxIterationsPerAgent),
 		Timeout: limits.AgentTimeout, Messages: limits.MaxMessagesPerAgent, Workspace: limits.Workspace, Worker: plan.Agents[0], Approve: r.ApprovePlan, Replan: limits.Replan,

@@ -28,33 +28,42 @@ func Stdio(ctx context.Context, endpoint swarm.ToolEndpoint, version string, in 
 		return err
 	}
 	defer remote.session.Close()
-	c, err := newToolset(remote.Tools(), func() (Agent, error) { return remote, nil }, func(error) {})
+	left, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	go func() {
+		_ = remote.session.Wait()
+		lose(swarm.Errorf(swarm.Other, "the server at %s has gone", endpoint.URL).
+			WithHint("its run has ended, or is driven by another process now"))
+	}()
+	return ServePipes(left, remote, instructions, version, in, out)
+}
+
+// ServePipes is an MCP server on two pipes that offers the tools of a user. about describes them as a
+// whole. It returns nil when the input ends, and the cause when ctx ends.
+func ServePipes(ctx context.Context, user Agent, about, version string, in io.Reader, out io.Writer) error {
+	c, err := newToolset(user.Tools(), func() (Agent, error) { return user, nil }, func(error) {})
 	if err != nil {
 		return err
 	}
+	c.about = about
 	calls, end := context.WithCancel(ctx)
 	defer end()
 	writer := &sharedWriter{out: out}
 	pipes := &mcp.IOTransport{Reader: io.NopCloser(&rpcLines{in: bufio.NewReader(in), out: writer}), Writer: writer}
-	near, err := c.server(calls, "", version).Connect(ctx, pipes, nil)
+	near, err := c.server(calls, "", version).Connect(context.WithoutCancel(ctx), pipes, nil)
 	if err != nil {
 		return swarm.Errorf(swarm.Other, "cannot speak on standard input and output: %w", err)
 	}
-	hungUp, gone := make(chan struct{}), make(chan struct{})
+	hungUp := make(chan struct{})
 	go func() {
 		_ = near.Wait() // either way the client is gone
 		close(hungUp)
 	}()
-	go func() {
-		_ = remote.session.Wait()
-		close(gone)
-	}()
 	select {
 	case <-hungUp:
 		return nil
-	case <-gone:
-		return swarm.Errorf(swarm.Other, "the server at %s has gone", endpoint.URL).
-			WithHint("its run has ended, or is driven by another process now")
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,6 +24,7 @@ const instructions = "You are one agent of a team that works on a run. " +
 // A toolset offers tools over MCP, in the name of one agent. It checks arguments against the tool's
 // schema and answers against the protocol.
 type toolset struct {
+	about string // describes the tools as a whole
 	tools []tool
 	agent func() (Agent, error) // asked for each call, because the token may have been revoked
 	fault func(error)
@@ -41,7 +43,7 @@ var anything = json.RawMessage(`{"type":"object"}`)
 // newToolset compiles the schemas. It refuses a tool whose schema is not that of an object, because
 // MCP clients would.
 func newToolset(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(error)) (*toolset, error) {
-	c := &toolset{agent: agent, fault: fault}
+	c := &toolset{about: instructions, agent: agent, fault: fault}
 	for _, spec := range specs {
 		if len(spec.Schema) == 0 {
 			spec.Schema = anything
@@ -64,7 +66,7 @@ func newToolset(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(
 // server returns an MCP server with these tools, for one session. Its calls end with ctx.
 func (c *toolset) server(ctx context.Context, session, version string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: c.about,
 		GetSessionID: func() string { return session },
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
@@ -74,6 +76,9 @@ func (c *toolset) server(ctx context.Context, session, version string) *mcp.Serv
 			call, done := context.WithCancel(call)
 			defer done()
 			defer context.AfterFunc(ctx, done)()
+			if token := r.Params.GetProgressToken(); token != nil {
+				call = swarm.WithProgress(call, reportTo(r.Session, token))
+			}
 			d := c.answers.of(r)
 			if d != nil {
 				call = swarm.WithDelivery(call, &d.Delivery)
@@ -88,6 +93,16 @@ func (c *toolset) server(ctx context.Context, session, version string) *mcp.Serv
 	}
 	s.AddReceivingMiddleware(c.knownTool)
 	return s
+}
+
+// reportTo returns a function that tells a client how far its call is. MCP demands that the number
+// grows.
+func reportTo(s *mcp.ServerSession, token any) func(context.Context, string) {
+	var said atomic.Int64
+	return func(ctx context.Context, text string) {
+		// A client that is gone misses nothing.
+		_ = s.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(said.Add(1)), Message: text})
+	}
 }
 
 // knownTool refuses unknown tools with a hint.

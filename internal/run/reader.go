@@ -169,6 +169,37 @@ func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
 	return r.Picture()
 }
 
+// Follow calls fn with each event after a number, in order, until fn returns false, the run has no
+// driver, or ctx ends. It returns the number of the last event, and nil if ctx has ended.
+func (r *Reader) Follow(ctx context.Context, after int64, fn func(*swarm.Event) bool) (int64, error) {
+	p := r.newPoller()
+	defer p.stop()
+	for {
+		driven := r.Driven() // before reading, so that the last events of a driver are not missed
+		for {
+			events, err := r.Read(after, followPage)
+			if err != nil {
+				return after, err
+			}
+			for i := range events {
+				after = events[i].Seq
+				if !fn(&events[i]) {
+					return after, nil
+				}
+			}
+			if len(events) < followPage {
+				break
+			}
+		}
+		if !driven || p.wait(ctx, false) != nil {
+			return after, nil
+		}
+	}
+}
+
+// followPage is how many events Follow reads at once.
+const followPage = 500
+
 // Current returns the summary of a run, updated from its log. The stored summary is written only
 // when a run begins and when its driver leaves. A run without a driver is as the last driver left
 // it.

@@ -137,14 +137,14 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
-// Parent returns the turn in which an agent began a run; nil = a person began it.
-func Parent(h *statedir.Home, id swarm.RunID) (*swarm.TurnRef, error) {
+// ReadStart returns how a run began, from its log.
+func ReadStart(h *statedir.Home, id swarm.RunID) (swarm.RunStart, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
-		return nil, err
+		return swarm.RunStart{}, err
 	}
 	start, err := firstEvent(log)
-	return start.Parent, errors.Join(err, log.Close())
+	return start, errors.Join(err, log.Close())
 }
 
 func (r *Run) own(ctx context.Context) (err error) {
@@ -404,7 +404,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	// The summary is only a cache of the log, so its error does not matter.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin})
+		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin, Key: d.start.Key})
 	return nil
 }
 
@@ -511,5 +511,5 @@ func summarize(p view.Picture) swarm.RunSummary {
 		waits = p.Reason
 	}
 	return swarm.RunSummary{Waits: waits, ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
-		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin}
+		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin, Key: p.Key}
 }

@@ -42,6 +42,11 @@ func (t *Team) names() (names []string) {
 	return names
 }
 
+// Lang returns what the language of lines knows of the team.
+func (t *Team) Lang() line.Team {
+	return line.Team{Agents: t.names(), Default: t.Default, NoRefs: t.NoRefs}
+}
+
 // A Session is a run of kind line that this process drives.
 type Session struct {
 	run  *run.Run
@@ -96,7 +101,7 @@ func Resume(ctx context.Context, h *statedir.Home, id swarm.RunID, team Team) (*
 
 func newSession(r *run.Run, team Team) *Session {
 	return &Session{run: r, team: team, view: view.New(r.ID), models: map[string]string{}, over: make(chan struct{}),
-		lang: line.Team{Agents: team.names(), Default: team.Default, NoRefs: team.NoRefs}}
+		lang: team.Lang()}
 }
 
 // Drive drives the session's run in a goroutine, until Close or until ctx ends.

@@ -72,6 +72,7 @@ type Head struct {
 	Replay    bool             `json:"replay,omitempty"`
 	From      swarm.RunID      `json:"from,omitempty"`      // the run that this one retries
 	Origin    *swarm.Origin    `json:"asked,omitempty"`     // the message of another program that began it
+	Key       string           `json:"key,omitempty"`       // the key of the MCP client that began it
 	Workspace string           `json:"workspace,omitempty"` // of a swarm: the folder of its agents' files
 	Status    swarm.Status     `json:"status"`              // running, pausing, paused, completed, failed, cancelled or interrupted
 	Exit      int              `json:"exit"`                // the exit code of `swarm up`; valid when the run has ended

@@ -1,0 +1,30 @@
+package control
+
+import (
+	"context"
+
+	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/mail"
+	"swarm/internal/run"
+)
+
+// Send stores a person's message to an agent of a run that has not ended. When it returns, the
+// message is on disk. again says how to start another run, for the error of one that has ended.
+func (c *Control) Send(ctx context.Context, s swarm.RunSummary, d mail.Draft, again string) (agentapi.SendResult, error) {
+	if err := c.Caller.Steer(c.Home, s.ID, "writing to an agent as a person"); err != nil {
+		return agentapi.SendResult{}, err
+	}
+	mailbox, err := run.OpenUserMailbox(c.Home, s.ID)
+	if err != nil {
+		return agentapi.SendResult{}, err
+	}
+	defer mailbox.Close()
+	if _, err := mailbox.Find(d.To); err != nil {
+		return agentapi.SendResult{}, err
+	}
+	if run.Current(c.Home, s).Status.Ended() {
+		return agentapi.SendResult{}, refuse(again, "run %s has ended", s.ID)
+	}
+	return mailbox.FromUser(ctx, d)
+}
