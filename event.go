@@ -664,6 +664,9 @@ type CallEnd struct {
 	// the log has.
 	Unbegun bool   `json:"unbegun,omitempty"`
 	Session string `json:"session,omitempty"` // the session, for later turns to continue
+	// SessionTotal is what the session has cost in all, from a program that reports nothing else. The
+	// next turn's usage is the difference to it, whichever process does that turn.
+	SessionTotal *Usage `json:"session_total,omitempty"`
 	// Forgotten says that the session cannot be continued: its id held a secret, which is not
 	// stored.
 	Forgotten bool      `json:"forgotten,omitempty"`

@@ -3,17 +3,18 @@
 # agents.sh claude codex …, or agents.sh all. One that cannot be installed is said, and its tests are skipped.
 set -eu
 
-usage="usage: agents.sh claude | codex | gemini | opencode | claude-acp | codex-acp | all …"
+usage="usage: agents.sh claude | claude-old | codex | gemini | opencode | claude-acp | codex-acp | all …"
 [ $# -gt 0 ] || {
 	echo "$usage" >&2
 	exit 2
 }
-[ "$*" != all ] || set -- claude codex gemini opencode claude-acp codex-acp
+[ "$*" != all ] || set -- claude claude-old codex gemini opencode claude-acp codex-acp
 
 bad=
 for agent in "$@"; do
 	case $agent in
 	claude) spec=@anthropic-ai/claude-code@2.1.325 ;;
+	claude-old) spec=@anthropic-ai/claude-code@2.1.90 ;; # it reports dollars of a process, and none of a turn
 	codex) spec=@openai/codex@0.166.0 ;;
 	gemini) spec=@google/gemini-cli@0.61.0 ;;
 	opencode) spec=opencode-ai@1.18.33 ;;

@@ -65,6 +65,9 @@ type Request struct {
 	Phase     swarm.Phase        // of its team; "" = none
 	Door      swarm.ToolEndpoint // where a program finds the swarm tools; zero = nowhere
 	Trace     string             // W3C traceparent for the program's own spans; "" = none
+	// SessionTotal is what Session had cost in all when its last turn ended, as its program reported
+	// it. Some programs report nothing but that. nil = unknown.
+	SessionTotal *swarm.Usage
 	// Plain asks a model for one answer without tools. nil = it is asked until it calls no tools.
 	Plain *Plain
 	// ToolSpecs are the swarm tools that it is offered. Call runs them.
@@ -139,6 +142,8 @@ type Reply struct {
 	Session string      // to continue with, or ""
 	Exit    int         // a program's exit code
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text
+	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.
+	SessionTotal *swarm.Usage
 }
 
 // IsCut says whether the beginning of the output is missing.

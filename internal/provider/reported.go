@@ -47,6 +47,17 @@ func (f *Figures) Count(counts ...int64) (sum int64) {
 	return sum
 }
 
+// CountOutput is the tokens of an output with those of its reasoning. Some programs count reasoning
+// as a part of the output and others beside it. total, their own sum of all tokens, tells which; 0 =
+// they report none.
+func (f *Figures) CountOutput(in, out, reasoning, total int64) int64 {
+	all := f.Count(out, reasoning)
+	if reasoning > 0 && total > 0 && in+all > total {
+		return f.Count(out)
+	}
+	return all
+}
+
 // Dollars is a reported cost.
 func (f *Figures) Dollars(usd float64) float64 {
 	if !(usd >= 0 && usd <= maxDollars) || math.IsNaN(usd) {

@@ -53,7 +53,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		end = failure(err)
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts
-	end.Forgotten = end.Session != reply.Session
+	end.Forgotten, end.SessionTotal = end.Session != reply.Session, reply.SessionTotal
 	end.Outside = w.violation.files()
 	b := swarm.Batch{Absent: []string{w.nextStart()}}
 	var output []byte

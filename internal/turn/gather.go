@@ -316,6 +316,7 @@ type logFold struct {
 	given    map[string]sessionKnowledge // by agent: what its session has been told
 	began    map[string]int64            // by agent: sequence number of its last start
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person
+	totals   map[string]swarm.Usage      // by session: what it has cost in all, as its program reported it last
 
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
 	reports map[string]doneReport      // by agent of a swarm that is done
@@ -364,6 +365,7 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 	l.account.end(e, r.CallEnd)
 	l.addStep(e, r.CallEnd)
 	l.recordKnowledge(e, r.CallEnd)
+	l.recordTotal(e, r.CallEnd)
 	switch {
 	case r.Forgotten:
 		delete(l.sessions, e.Agent)

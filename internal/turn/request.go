@@ -69,6 +69,9 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 	req.Ask, req.Reserve = r.asker(w), r.reserver(ctx, w)
 	if req.Session = w.session; w.session != "" {
 		req.Fresh = w.made.Fresh()
+		if req.SessionTotal, err = r.sessionTotal(w.session); err != nil {
+			return req, nil, err
+		}
 	}
 	if r.Endpoint != nil && w.kind().Tools == providerkind.ByDoor {
 		if req.Door, err = r.Endpoint(w.c.Agent); err != nil {

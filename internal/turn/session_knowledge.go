@@ -95,3 +95,30 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 	has.topics = max(has.topics, now.topics)
 	put(&l.given, e.Agent, has)
 }
+
+// recordTotal keeps what a session has cost in all. A session that a turn of this run has begun
+// cost nothing before its program's first report, even if that turn was cut.
+func (l *logFold) recordTotal(e *swarm.Event, end swarm.CallEnd) {
+	_, known := l.totals[end.Session]
+	switch began := l.sessions[e.Agent] != end.Session && !end.CarriedOver; {
+	case end.Session == "" || end.Forgotten:
+	case end.SessionTotal != nil:
+		put(&l.totals, end.Session, *end.SessionTotal)
+	case !known && began:
+		put(&l.totals, end.Session, swarm.Usage{})
+	}
+}
+
+// sessionTotal returns what a session has cost in all, or nil if that is unknown.
+func (r *Runner) sessionTotal(session string) (*swarm.Usage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return nil, err
+	}
+	total, known := r.fold.totals[session]
+	if !known {
+		return nil, nil
+	}
+	return &total, nil
+}

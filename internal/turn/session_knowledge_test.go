@@ -8,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/agentapi"
+	"swarm/internal/flow"
 	"swarm/internal/provider"
 )
 
@@ -114,4 +115,44 @@ func TestAPromptIsMadeOnceMore(t *testing.T) {
 	if again, err = b.runner(hears(&prompt)).Prompt(ask("coder", 1, 1), start); err != nil || strings.Count(again, "--- Message ") != 12 {
 		t.Errorf("of 12 messages it has %d: %v", strings.Count(again, "--- Message "), err)
 	}
+}
+
+// A turn that continues a session is told what the session had cost in all. The log has it, so
+// another process is told the same. A session that began in the run cost nothing before.
+func TestASessionIsContinuedWithItsTotal(t *testing.T) {
+	b := newTeam(t, "claude-code", swarm.Approvals{})
+	var asked provider.Request
+	in := func(session string, usd float64, err error) liveAgent {
+		return func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+			asked = r
+			reply := provider.Reply{Session: session}
+			if usd > 0 {
+				reply.SessionTotal = &swarm.Usage{USD: usd}
+			}
+			return reply, err
+		}
+	}
+	want := func(session string, usd float64) {
+		t.Helper()
+		if total := asked.SessionTotal; asked.Session != session || (total == nil) != (session == "") || total != nil && total.USD != usd {
+			t.Errorf("it goes on with the session %q, which had cost %+v, want %q and %v", asked.Session, total, session, usd)
+		}
+	}
+	do := func(turn flow.Call, agent liveAgent) { // by a runner of its own, as another process
+		t.Helper()
+		_, err := b.runner(agent).Do(t.Context(), "root", turn)
+		b.check(err)
+	}
+	do(ask("coder", 1, 1), in("s", 0, swarm.Errorf(swarm.CutToSpeak, "cut")))
+	want("", 0)
+	do(ask("coder", 1, 2), in("s", 0.25, nil))
+	want("s", 0)
+	do(ask("coder", 2, 1), in("s", 0.75, swarm.Errorf(swarm.Exited, "exit status 1")))
+	want("s", 0.25)
+	do(ask("coder", 2, 2), in("s", 0, nil))
+	want("s", 0.75)
+	do(ask("coder", 3, 1), in("other", 0.5, nil)) // the program had lost the session
+	want("s", 0.75)
+	do(ask("coder", 4, 1), in("other", 1, nil))
+	want("other", 0.5)
 }

@@ -97,7 +97,8 @@ type promptResult struct {
 type tokens struct {
 	Input   int64 `json:"inputTokens"`
 	Output  int64 `json:"outputTokens"`
-	Thought int64 `json:"thoughtTokens"`
+	Thought int64 `json:"thoughtTokens"` // a part of the output, or beside it
+	Total   int64 `json:"totalTokens"`
 	Read    int64 `json:"cachedReadTokens"`
 	Wrote   int64 `json:"cachedWriteTokens"`
 }

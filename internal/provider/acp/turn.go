@@ -301,7 +301,8 @@ func (t *turn) finish(end promptResult) (spent float64) {
 	f := provider.Figures{Unusable: t.usage.Estimated}
 	if u := end.Usage.Value; end.Usage.Given {
 		f.Unusable = f.Unusable || end.Usage.Unusable
-		in, out, cached := f.Count(u.Input, u.Read, u.Wrote), f.Count(u.Output, u.Thought), f.Count(u.Read)
+		in, cached := f.Count(u.Input, u.Read, u.Wrote), f.Count(u.Read)
+		out := f.CountOutput(in, u.Output, u.Thought, u.Total)
 		t.usage = f.Usage(in, out, cached, t.usage.USD)
 	} else if q := end.Meta.Value.Quota.Tokens; end.Meta.Given {
 		f.Unusable = f.Unusable || end.Meta.Unusable

@@ -39,3 +39,22 @@ func TestUnusableFigures(t *testing.T) {
 		}
 	}
 }
+
+// Reasoning counts once: the total tells whether the agent counts it as a part of the output.
+func TestReasoningCountsOnce(t *testing.T) {
+	for usage, want := range map[string]int64{
+		`{"totalTokens":200,"inputTokens":120,"cachedReadTokens":30,"outputTokens":50,"thoughtTokens":7}`: 50, // codex-acp 2.6
+		`{"totalTokens":200,"inputTokens":120,"cachedReadTokens":30,"outputTokens":43,"thoughtTokens":7}`: 50,
+		`{"inputTokens":120,"cachedReadTokens":30,"outputTokens":43,"thoughtTokens":7}`:                   50,
+	} {
+		turn := newTurn(t.Context(), provider.Request{}, func(swarm.Delta) {})
+		var result promptResult
+		if err := json.Unmarshal([]byte(`{"stopReason":"end_turn","usage":`+usage+`}`), &result); err != nil {
+			t.Fatal(err)
+		}
+		turn.finish(result)
+		if u := turn.usage; u.OutputTokens != want || u.InputTokens != 150 {
+			t.Errorf("%s: %+v", usage, u)
+		}
+	}
+}

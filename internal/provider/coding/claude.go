@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,6 +159,7 @@ type claudeListener struct {
 	problem  string // the reason that the last answer gives for a failure
 	before   swarm.Usage
 	answer   swarm.Usage // of the answer that is being streamed
+	version  string      // the program's, as it tells it when it begins
 }
 
 // A claudeLine has the fields that all lines share. The type says which others there are.
@@ -257,6 +259,11 @@ func (e *claudeListener) hearLine(line []byte) error {
 func (e *claudeListener) handleSystem(l claudeLine, line []byte) error {
 	switch l.Subtype {
 	case "init":
+		var begun struct {
+			Version string `json:"claude_code_version"`
+		}
+		_ = json.Unmarshal(line, &begun) // only old versions need it
+		e.version = begun.Version
 		e.setSession(l.SessionID)
 	case "api_retry":
 		var retry struct{ Error string }
@@ -373,8 +380,9 @@ func (e *claudeListener) resultError(subtype string, r *claudeResult, said strin
 	return e.failure(status, cmp.Or(said, subtype))
 }
 
-// reportUsage reports the cost of the turn. The total in dollars covers the whole session. The
-// numbers since the last result cover the turn, including its subagents.
+// reportUsage reports the cost of the turn. The figures since the last result cover the turn,
+// including its subagents. Versions without them report the turn's tokens and a running total of
+// dollars.
 func (e *claudeListener) reportUsage(r *claudeResult) {
 	u := r.Usage.usage()
 	if r.SinceResult.Given {
@@ -385,10 +393,26 @@ func (e *claudeListener) reportUsage(r *claudeResult) {
 			cached, usd := f.Count(m.CacheReadInputTokens), f.Dollars(m.CostUSD)
 			u = u.Plus(f.Usage(in, out, cached, usd))
 		}
-	} else if !e.later && e.request.Session == "" {
-		f := provider.Figures{Unusable: u.Estimated || r.TotalUSD.Unusable}
-		u.USD = f.Dollars(r.TotalUSD.Value)
-		u.Estimated = f.Unusable
+	} else if r.TotalUSD.Given {
+		f := provider.Figures{Unusable: r.TotalUSD.Unusable}
+		total := f.Usage(0, 0, 0, f.Dollars(r.TotalUSD.Value))
+		e.setSessionTotal(total)
+		before, known := e.spentBefore()
+		if !e.later && (!resumesTotal(e.version) || total.USD < before.USD) {
+			before, known = swarm.Usage{}, true // this process has counted from zero
+		}
+		if known {
+			u.USD = total.Minus(before).USD
+		}
+		u.Estimated = u.Estimated || f.Unusable
 	}
 	e.setUsage(u)
+}
+
+// resumesTotal says whether a process of a version that resumes a session goes on from the total
+// that the session had. Versions before 2.1.277 count from zero in each process.
+func resumesTotal(version string) bool {
+	var major, minor, patch int
+	_, _ = fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
+	return slices.Compare([]int{major, minor, patch}, []int{2, 1, 277}) >= 0
 }

@@ -21,8 +21,6 @@ import (
 // codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name.
 type codex struct {
 	confined bool // by our own sandbox
-	mu       sync.Mutex
-	totals   map[string]swarm.Usage // by session, because Codex reports totals of a session
 }
 
 func (*codex) facts() facts {
@@ -140,12 +138,11 @@ func codexHasProvider(env lookup) bool {
 	return found != nil && string(found[1]) != "openai"
 }
 
-func (c *codex) newListener(t *turn) listener { return &codexListener{turn: t, codex: c} }
+func (*codex) newListener(t *turn) listener { return &codexListener{turn: t} }
 
 // A codexListener reads Codex's stream in one turn.
 type codexListener struct {
 	*turn
-	codex       *codex
 	lastMessage string       // the agent's last message
 	denied      *swarm.Error // the first permission that was refused
 	lastError   string       // the last error that the stream reported
@@ -290,21 +287,15 @@ func (e *codexListener) reportTool(i *codexItem, name string, input any, output 
 	}
 }
 
-// reportUsage reports the cost of the turn. Codex reports the total of the session, so the turn's
-// cost is the difference to the total before it. If another process began the session, that total
-// is unknown and no cost is reported.
+// reportUsage reports the cost of the turn: the total of the session less what it was before the
+// turn. Codex counts reasoning as a part of the output.
 func (e *codexListener) reportUsage(l *codexLine) {
 	f := provider.Figures{Unusable: l.Usage.Unusable}
 	k := l.Usage.Value
 	in, out, cached := f.Count(k.Input), f.Count(k.Output), f.Count(k.Cached)
 	total := f.Usage(in, out, cached, 0)
-	e.codex.mu.Lock()
-	before, known := e.codex.totals[e.session]
-	if !f.Unusable {
-		e.codex.totals[e.session] = total
-	}
-	e.codex.mu.Unlock()
-	if known || e.request.Session == "" {
+	e.setSessionTotal(total)
+	if before, known := e.spentBefore(); known {
 		e.setUsage(total.Minus(before))
 	}
 }

@@ -36,7 +36,7 @@ import (
 // of ours.
 var vendors = map[string]func(confined bool) vendor{
 	providerkind.ClaudeCode: func(bool) vendor { return claude{} },
-	providerkind.Codex:      func(confined bool) vendor { return &codex{confined: confined, totals: map[string]swarm.Usage{}} },
+	providerkind.Codex:      func(confined bool) vendor { return &codex{confined: confined} },
 	providerkind.Opencode:   func(bool) vendor { return opencode{} },
 }
 

@@ -185,8 +185,8 @@ type opencodeLine struct {
 		Reason string
 		Cost   provider.Reported[float64]
 		Tokens provider.Reported[struct {
-			Input, Output, Reasoning int64
-			Cache                    struct{ Read, Write int64 }
+			Input, Output, Reasoning, Total int64
+			Cache                           struct{ Read, Write int64 }
 		}]
 	}
 	Error struct {
@@ -254,7 +254,8 @@ func (e *opencodeListener) reportTool(l *opencodeLine) {
 func (e *opencodeListener) endStep(l *opencodeLine) {
 	k := l.Part.Tokens.Value
 	f := provider.Figures{Unusable: l.Part.Tokens.Unusable || l.Part.Cost.Unusable}
-	in, out, cached := f.Count(k.Input, k.Cache.Read, k.Cache.Write), f.Count(k.Output, k.Reasoning), f.Count(k.Cache.Read)
+	in, cached := f.Count(k.Input, k.Cache.Read, k.Cache.Write), f.Count(k.Cache.Read)
+	out := f.CountOutput(in, k.Output, k.Reasoning, k.Total)
 	usd := f.Dollars(l.Part.Cost.Value)
 	e.sum = e.sum.Plus(f.Usage(in, out, cached, usd))
 	e.setUsage(e.sum)

@@ -105,6 +105,25 @@ func (t *turn) setUsage(u swarm.Usage) {
 	}
 }
 
+// setSessionTotal stores what the session has cost in all. The turn's cost is the difference to
+// what it had cost before.
+func (t *turn) setSessionTotal(total swarm.Usage) {
+	if !total.Estimated { // an unusable figure leaves the last good one
+		t.total = &total
+	}
+}
+
+// spentBefore returns what the session had cost in all before the turn, if that is known.
+func (t *turn) spentBefore() (before swarm.Usage, known bool) {
+	if t.request.Session == "" {
+		return before, true
+	}
+	if total := t.request.SessionTotal; total != nil {
+		return *total, true
+	}
+	return before, false
+}
+
 // waitForModel notes that the program waits for its model's server, and starts the time limit of
 // that wait.
 func (t *turn) waitForModel(why string) {

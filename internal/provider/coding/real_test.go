@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -251,6 +252,7 @@ func TestRealSecondTurn(t *testing.T) {
 			d.Fatal(err)
 		}
 		d.request.Session, d.request.Prompt, d.request.Fresh, d.request.Turn = first.Session, "Say hello. And again.", "And again.", "code/2/2"
+		d.request.SessionTotal = first.SessionTotal
 		second, err := d.turn(d.Context())
 		if err != nil {
 			d.Fatal(err)
@@ -258,7 +260,7 @@ func TestRealSecondTurn(t *testing.T) {
 		if p, ok := d.agent.Take(d.request); ok {
 			p.end() // the program that was kept is no more
 		}
-		d.request.Session, d.request.Fresh = second.Session, "Once more."
+		d.request.Session, d.request.Fresh, d.request.SessionTotal = second.Session, "Once more.", second.SessionTotal
 		third, err := d.turn(d.Context())
 		if err != nil {
 			d.Fatal(err)
@@ -281,6 +283,33 @@ func TestRealSecondTurn(t *testing.T) {
 			d.Errorf("the model has heard %q in the end, want %q", said, want)
 		}
 	})
+}
+
+// An older Claude Code reports a running total of dollars. Each turn has its own part of it, in the
+// same process and in one that resumes the session.
+func TestRealOldDollars(t *testing.T) {
+	old := reals[0]
+	old.pack = "@anthropic-ai/claude-code@2.1.90"
+	answer := modeltest.Answer{Text: "Hello.", Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}
+	d := newDesk(t, old, answer, answer, answer)
+	var first float64
+	for n := range 3 {
+		if n == 2 {
+			kept(t, d.agent, d.request).end()
+		}
+		reply, err := d.turn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := reply.Usage
+		if n == 0 {
+			first = u.USD
+		}
+		if u.InputTokens != 1200 || u.OutputTokens != 30 || u.CachedTokens != 1000 || first == 0 || math.Abs(u.USD-first) > 1e-9 || u.Estimated {
+			t.Errorf("turn %d has cost %+v, and the first one $%v", n+1, u, first)
+		}
+		d.request.Session, d.request.Fresh, d.request.SessionTotal = reply.Session, "Again.", reply.SessionTotal
+	}
 }
 
 func TestRealForgottenSession(t *testing.T) {

@@ -40,6 +40,7 @@ type turn struct {
 	shown     process.Tail // all text that was shown
 	stderr    process.Tail
 	usage     swarm.Usage
+	total     *swarm.Usage // of the session, as the program reported it last; nil = it has not
 	session   string
 	heard     bool // the program has written a line of its stream
 	modelUsed bool // a model was called, so the turn has cost something
@@ -246,6 +247,8 @@ func (t *turn) reply(exit int) provider.Reply {
 		Session: t.session,
 		Exit:    exit,
 		Stderr:  t.stderr.Bytes(),
+
+		SessionTotal: t.total,
 	}
 }
 

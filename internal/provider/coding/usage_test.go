@@ -52,3 +52,85 @@ func TestUnusableFigures(t *testing.T) {
 		}
 	}
 }
+
+// Reasoning counts once, whether a program counts it as a part of the output or beside it.
+func TestReasoningCountsOnce(t *testing.T) {
+	for line, want := range map[string]int64{
+		`{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","tokens":{"total":200,"input":120,"output":50,"reasoning":7,"cache":{"read":30}}}}`: 50,
+		`{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","tokens":{"total":200,"input":120,"output":43,"reasoning":7,"cache":{"read":30}}}}`: 50,
+		`{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","tokens":{"input":120,"output":43,"reasoning":7,"cache":{"read":30}}}}`:             50,
+		`{"type":"turn.completed","usage":{"input_tokens":150,"cached_input_tokens":30,"output_tokens":50,"reasoning_output_tokens":7,"total_tokens":200}}`:  50,
+	} {
+		kind := "opencode"
+		if strings.Contains(line, "turn.completed") {
+			kind = "codex"
+		}
+		turn := stand(t, kind, "echo").newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, false)
+		turn.hearLine([]byte(line))
+		if u := turn.usage; u.OutputTokens != want || u.InputTokens != 150 || u.CachedTokens != 30 {
+			t.Errorf("%s: %+v", line, u)
+		}
+	}
+}
+
+// A program that reports only what its session has cost in all: the turn's cost is the difference to
+// what the last turn reported, whichever process of ours or of the program's did that turn.
+func TestSessionTotals(t *testing.T) {
+	dollars := func(usd float64) *swarm.Usage { return &swarm.Usage{USD: usd} }
+	for name, c := range map[string]struct {
+		kind    string
+		before  *swarm.Usage // as the last turn of the session reported it
+		session string
+		later   bool
+		lines   string
+		want    swarm.Usage
+		total   *swarm.Usage
+	}{
+		"first turn of Claude Code": {kind: "claude-code", lines: claudeTotal("2.1.90", "0.25"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.25}, total: dollars(0.25)},
+		"same process": {kind: "claude-code", session: "s-1", before: dollars(0.25), later: true, lines: claudeTotal("2.1.90", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.5}, total: dollars(0.75)},
+		"another process counts from zero": {kind: "claude-code", session: "s-1", before: dollars(0.25), lines: claudeTotal("2.1.90", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.75}, total: dollars(0.75)},
+		"without a version": {kind: "claude-code", session: "s-1", before: dollars(0.25), lines: claudeTotal("", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.75}, total: dollars(0.75)},
+		"another process goes on counting": {kind: "claude-code", session: "s-1", before: dollars(0.25), lines: claudeTotal("2.1.277", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.5}, total: dollars(0.75)},
+		"it was killed before it could write its total": {kind: "claude-code", session: "s-1", before: dollars(1), lines: claudeTotal("2.1.300", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.75}, total: dollars(0.75)},
+		"a session of unknown cost": {kind: "claude-code", session: "s-1", lines: claudeTotal("2.1.300", "0.75"),
+			want: swarm.Usage{InputTokens: 10, OutputTokens: 3}, total: dollars(0.75)},
+		"figures of the turn": {kind: "claude-code", session: "s-1", before: dollars(0.25),
+			lines: `{"type":"result","session_id":"s-1","result":"Hello.","total_cost_usd":9,"model_usage_since_last_result":{"a":{"inputTokens":10,"outputTokens":3,"costUSD":0.5}}}`,
+			want:  swarm.Usage{InputTokens: 10, OutputTokens: 3, USD: 0.5}},
+		"first turn of Codex": {kind: "codex", lines: codexTotal, want: swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30},
+			total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
+		"Codex goes on": {kind: "codex", session: "s-1", before: &swarm.Usage{InputTokens: 100, OutputTokens: 30, CachedTokens: 30}, lines: codexTotal,
+			want: swarm.Usage{InputTokens: 50, OutputTokens: 20}, total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
+		"Codex, unknown before": {kind: "codex", session: "s-1", lines: codexTotal, total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := provider.Request{Agent: "coder", Session: c.session, SessionTotal: c.before}
+			turn := stand(t, c.kind, "echo").newTurn(r, func(swarm.Delta) {}, c.later)
+			turn.hearLine([]byte(`{"type":"user","uuid":"` + turn.id + `"}`))
+			for line := range strings.Lines(c.lines) {
+				turn.hearLine([]byte(strings.TrimSpace(line)))
+			}
+			reply := turn.reply(0)
+			if reply.Usage != c.want {
+				t.Errorf("the turn has cost %+v, want %+v", reply.Usage, c.want)
+			}
+			if got := reply.SessionTotal; (got == nil) != (c.total == nil) || got != nil && *got != *c.total {
+				t.Errorf("the session has cost %+v, want %+v", got, c.total)
+			}
+		})
+	}
+}
+
+const codexTotal = `{"type":"turn.completed","usage":{"input_tokens":150,"cached_input_tokens":30,"output_tokens":50}}`
+
+// claudeTotal is a turn of a version of Claude Code that reports a running total of dollars.
+func claudeTotal(version, usd string) string {
+	return `{"type":"system","subtype":"init","session_id":"s-1","claude_code_version":"` + version + `"}
+{"type":"result","subtype":"success","session_id":"s-1","result":"Hello.","total_cost_usd":` + usd + `,"usage":{"input_tokens":10,"output_tokens":3}}`
+}
