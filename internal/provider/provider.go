@@ -81,8 +81,8 @@ type Request struct {
 	// Reserve reserves what the turn has used so far and what its next request needs in the run's
 	// budget. It fails if nothing is left. nil = there is no budget.
 	Reserve func(swarm.Usage) error
-	// Ask asks a person for an approval, and waits for the answer: ok, and why not. nil = no person
-	// can be asked.
+	// Ask asks a person for an approval, and waits for the answer: ok, and why not. It fails if no
+	// person is to be asked. nil = no person can be asked. Providers call AskPerson.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
 }
 

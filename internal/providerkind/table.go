@@ -93,7 +93,7 @@ var table = []*Kind{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
 		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: true, Files: ByAgent, Checked: Started,
 		Confined: Confined{
-			Always:   "changes files in its folders, and refuses itself whatever else it would ask for; it has no sandbox on unless your settings say so",
+			Always:   "changes files in its folders, and asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
 		},
 		Login: claudeLogin,

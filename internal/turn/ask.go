@@ -32,7 +32,7 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 		case "auto":
 			return true, "", nil
 		case "deny":
-			return false, "`approvals: {tools: deny}` in the compose file", nil
+			return false, "", swarm.Errorf(swarm.Denied, "`approvals: {tools: deny}` in the compose file")
 		}
 		a.What, a.Tool = r.clean(a.What), r.clean(a.Tool)
 		if a.Input = json.RawMessage(r.clean(string(a.Input))); len(a.Input) > maxNoted {

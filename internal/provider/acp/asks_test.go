@@ -16,6 +16,9 @@ import (
 func TestPermission(t *testing.T) {
 	yes := func(ctx context.Context, a swarm.Approval) (bool, string, error) { return true, "", nil }
 	no := func(ctx context.Context, a swarm.Approval) (bool, string, error) { return false, "too dangerous", nil }
+	never := func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+		return false, "", swarm.Errorf(swarm.Denied, "too dangerous")
+	}
 	for name, c := range map[string]struct {
 		tool  string
 		ask   string
@@ -31,7 +34,8 @@ func TestPermission(t *testing.T) {
 		"like ours":              {tool: "other mcp__swarm__send_handoff; rm -rf /", want: `it may not use "mcp__swarm__send_handoff; rm -rf /": nobody can be asked`},
 		"a command like ours":    {tool: "execute swarm_send", want: `it may not use "swarm_send": nobody can be asked`},
 		"a person says yes":      {tool: "execute rm -rf /", asks: yes, want: "once"},
-		"a person says no":       {tool: "execute rm -rf /", asks: no, want: `it may not use "rm -rf /": too dangerous`},
+		"a person says no":       {tool: "execute rm -rf /", asks: no, want: "no"},
+		"the file says no":       {tool: "execute rm -rf /", asks: never, want: `it may not use "rm -rf /": too dangerous`},
 		"only for good":          {tool: "execute rm -rf /", ask: "ask-for-good", asks: yes, want: `it may not use "rm -rf /": it can only be allowed for good`},
 		"only for good, allowed": {tool: "other Deploy", ask: "ask-for-good", tools: []string{"Deploy"}, want: `it may not use "Deploy": it can only be allowed for good`},
 	} {
@@ -51,6 +55,16 @@ func TestPermission(t *testing.T) {
 				t.Errorf("%s (%s), want %s", got, hint(err), c.want)
 			}
 		})
+	}
+}
+
+// TestAgentGivesUp: an agent that ends its turn because a person said no has not done its task.
+func TestAgentGivesUp(t *testing.T) {
+	h := newTheatre(t, "good")
+	r := h.request("tool execute rm -rf /", "ask", "stop cancelled")
+	r.Ask = func(context.Context, swarm.Approval) (bool, string, error) { return false, "too dangerous", nil }
+	if _, err := h.turn(r); swarm.KindOf(err) != swarm.Denied || err.Error() != `it may not use "rm -rf /": too dangerous` {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -14,7 +14,7 @@ var errGone = errors.New("the program has ended")
 
 // checkEnd returns the error of a turn that the agent has ended, or nil for a good one.
 func (t *turn) checkEnd(end promptResult) error {
-	if e := t.deniedError(); e != nil {
+	if e := t.deniedError(end.Stop == "cancelled"); e != nil {
 		return e
 	}
 	t.mu.Lock()

@@ -126,7 +126,7 @@ func FuzzPermit(f *testing.F) {
 				t.Errorf("%s was allowed", params)
 			}
 		}
-		if e := turn.deniedError(); e != nil && (e.Hint == "" || !utf8.ValidString(e.Msg)) {
+		if e := turn.deniedError(false); e != nil && (e.Hint == "" || !utf8.ValidString(e.Msg)) {
 			t.Errorf("%+v", e)
 		}
 	})

@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -81,14 +79,15 @@ func (t *turn) decidePermission(params json.RawMessage) (any, *rpcError) {
 	if err == nil {
 		return outcome("selected", allow), nil
 	}
-	t.refuse(refusal{asked.name, asked.kind, err.Error(), shut})
+	_, byPerson := errors.AsType[provider.PersonRefused](err)
+	t.refuse(refusal{asked.name, asked.kind, err.Error(), shut, byPerson})
 	if reject == "" {
 		return outcome("cancelled", ""), nil
 	}
 	return outcome("selected", reject), nil
 }
 
-// refuse notes a refusal. The first one becomes the error of the turn.
+// refuse notes a refusal. The first one becomes the error of a turn that fails for it.
 func (t *turn) refuse(r refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,36 +160,12 @@ func (t *turn) editsGuarded(x tool) bool {
 
 // askPerson asks for an approval. The error says why it was refused.
 func (t *turn) askPerson(id string, x tool) error {
-	if t.r.Ask == nil {
-		return errors.New("nobody can be asked")
-	}
 	t.mu.Lock()
 	input := provider.ShowInput(t.redactor, x.input)
 	t.mu.Unlock()
-	ok, reason, err := t.r.Ask(
-		t.ctx,
-		swarm.Approval{
-			ID:    string(t.r.Turn) + "/" + x.fingerprint(id),
-			What:  "use " + x.name,
-			Tool:  x.name,
-			Input: input,
-			Paths: x.paths,
-		},
-	)
-	if err == nil && !ok {
-		err = errors.New(reason)
-	}
-	return err
-}
-
-// fingerprint identifies what is asked. The same request after a crash has the same fingerprint, so
-// an approval that was given is found again. Everything that is known of the call counts.
-func (x tool) fingerprint(id string) string {
-	text, _ := json.Marshal(
-		[]any{x.name, x.kind, x.title, x.stableInput(id), string(x.content), slices.Sorted(slices.Values(x.paths))},
-	)
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	// Everything that is known of the call makes it the same.
+	same := []any{x.name, x.kind, x.title, x.stableInput(id), string(x.content), slices.Sorted(slices.Values(x.paths))}
+	return t.r.AskPerson(t.ctx, same, swarm.Approval{Tool: x.name, Input: input, Paths: x.paths})
 }
 
 // stableInput returns a tool's input without the fields that Codex adds, which differ each time the
@@ -217,15 +192,18 @@ func (x tool) stableInput(id string) string {
 	return string(input)
 }
 
-// deniedError makes the error of a turn in which a permission was refused, or nil. The turn fails
-// whatever the agent made of the refusal, because it is not what was asked for.
-func (t *turn) deniedError() *swarm.Error {
+// deniedError makes the error of a turn in which a permission was refused, or nil. gaveUp says that
+// the agent has ended its turn for it. Otherwise a person's refusal does not count: the agent was
+// told, and went on. Any other fails the turn whatever the agent made of it, because it is not what
+// was asked for.
+func (t *turn) deniedError(gaveUp bool) *swarm.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.refusals) == 0 {
+	refusals := slices.DeleteFunc(slices.Clone(t.refusals), func(r refusal) bool { return r.byPerson && !gaveUp })
+	if len(refusals) == 0 {
 		return nil
 	}
-	first := t.refusals[0]
+	first := refusals[0]
 	if shut, ok := errors.AsType[*swarm.Error](first.phaseErr); ok {
 		return swarm.Errorf(swarm.Denied, "%s", t.redactor.String(shut.Msg)).WithHint("%s", shut.Hint)
 	}
@@ -234,7 +212,7 @@ func (t *turn) deniedError() *swarm.Error {
 		name = first.kind
 	}
 	var names []string
-	for _, r := range t.refusals {
+	for _, r := range refusals {
 		if word := r.toolsEntry(); !slices.Contains(names, word) {
 			names = append(names, word)
 		}

@@ -39,13 +39,15 @@ type program struct {
 	env             func(d *desk) map[string]string
 	model           string // one that it offers
 	shell           modeltest.Call
+	onNo            swarm.ErrorKind // how a turn ends in which a person has refused something
 }
 
 var programs = []program{
 	{name: "claude", spec: "@agentclientprotocol/claude-agent-acp@0.49.0", bin: "claude-agent-acp", key: "ANTHROPIC_API_KEY", env: claudeEnv,
 		shell: modeltest.Call{Name: "Bash", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
 	{name: "codex", spec: "@zed-industries/codex-acp@0.16.0", bin: "codex-acp", key: "OPENAI_API_KEY", env: codexEnv,
-		shell: modeltest.Call{Name: "shell_command", Args: `{"command": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "make a file"}`}},
+		shell: modeltest.Call{Name: "shell_command", Args: `{"command": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "make a file"}`},
+		onNo:  swarm.Denied}, // it gives up
 	{name: "gemini", spec: "@google/gemini-cli@0.61.0", bin: "gemini", kind: "gemini", key: "GEMINI_API_KEY", env: geminiEnv, model: "gemini-2.5-flash",
 		shell: modeltest.Call{Name: "run_shell_command", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
 	{name: "opencode", spec: "opencode-ai@1.18.33", bin: "opencode", args: []string{"acp"}, key: "LOCAL_API_KEY", env: opencodeEnv, model: "local/m",
@@ -312,7 +314,7 @@ func TestRealAgentAsksBeforeItRunsACommand(t *testing.T) {
 			kind swarm.ErrorKind
 			ran  bool
 		}{
-			"no":  {kind: swarm.Denied},
+			"no":  {kind: p.onNo},
 			"yes": {says: true, ran: true},
 		} {
 			t.Run(name, func(t *testing.T) {

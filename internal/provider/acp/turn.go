@@ -65,6 +65,7 @@ type tool struct {
 type refusal struct {
 	name, kind, reason string
 	phaseErr           error // set if the phase forbids it
+	byPerson           bool
 }
 
 // newTurn makes the state of a turn. It follows no session yet.

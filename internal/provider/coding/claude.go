@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -17,9 +18,11 @@ import (
 
 // claude is Claude Code. It reads prompts as JSON lines as long as its standard input is open, so
 // it is kept between turns.
-type claude struct{}
+type claude struct {
+	cannotAsk atomic.Bool // the program does not know askFlag
+}
 
-func (claude) facts() facts {
+func (*claude) facts() facts {
 	return facts{
 		defaultEnv: map[string]string{
 			"CLAUDE_CODE_MAX_RETRIES":              "3", // its default retries for minutes
@@ -70,12 +73,28 @@ func plainPattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "(", `\(`, ")", `\)`).Replace(path)
 }
 
+// askFlag makes Claude Code ask for permissions in its stream, as a control_request.
+const askFlag = "--permission-prompt-tool"
+
+// downgrade has programs started without askFlag, once one has refused it. They refuse by themselves
+// what they would ask for.
+func (c *claude) downgrade(l launch, lastWords string) bool {
+	if !slices.Contains(l.args, askFlag+"=stdio") || !strings.Contains(lastWords, askFlag) {
+		return false
+	}
+	c.cannotAsk.Store(true)
+	return true
+}
+
 // launch keeps the user's settings in force and adds permissions by arguments. In PLANNING the
 // tools are limited by name, because a rule of the user's could otherwise allow a command.
-func (claude) launch(r provider.Request, session string) launch {
+func (c *claude) launch(r provider.Request, session string) launch {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages", "--disallowedTools=" + wakeTools}
+	if r.Ask != nil && !c.cannotAsk.Load() {
+		args = append(args, askFlag+"=stdio")
+	}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
 	}
@@ -103,7 +122,7 @@ func (claude) launch(r provider.Request, session string) launch {
 
 // encodePrompt makes a user message of the stream-json input. Claude Code repeats its id, which
 // separates the turns of a kept program.
-func (claude) encodePrompt(prompt, id string) string {
+func (*claude) encodePrompt(prompt, id string) string {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -116,7 +135,7 @@ func (claude) encodePrompt(prompt, id string) string {
 	return string(b) + "\n"
 }
 
-func (claude) signedIn(
+func (*claude) signedIn(
 	ctx context.Context,
 	env lookup,
 	ask func(context.Context, ...string) (string, int),
@@ -149,7 +168,9 @@ func (claude) signedIn(
 
 // newListener makes a listener. In a kept program, lines before the repeated message still belong
 // to the turn before.
-func (claude) newListener(t *turn) listener { return &claudeListener{turn: t, mine: !t.later} }
+func (*claude) newListener(t *turn) listener {
+	return &claudeListener{turn: t, mine: !t.later, asked: map[string]context.CancelFunc{}, refused: map[string]bool{}}
+}
 
 // A claudeListener reads Claude Code's stream in one turn.
 type claudeListener struct {
@@ -158,8 +179,10 @@ type claudeListener struct {
 	streamed bool   // the answer is streamed; its whole message must not be shown again
 	problem  string // the reason that the last answer gives for a failure
 	before   swarm.Usage
-	answer   swarm.Usage // of the answer that is being streamed
-	version  string      // the program's, as it tells it when it begins
+	answer   swarm.Usage                   // of the answer that is being streamed
+	version  string                        // the program's, as it tells it when it begins
+	asked    map[string]context.CancelFunc // by id: its open requests for permissions
+	refused  map[string]bool               // tool calls that a person has refused, as callKey names them
 }
 
 // A claudeLine has the fields that all lines share. The type says which others there are.
@@ -196,11 +219,13 @@ type claudeResult struct {
 		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
 		CostUSD                                                                   float64
 	}] `json:"model_usage_since_last_result"`
-	Denials []struct {
-		Tool  string          `json:"tool_name"`
-		ID    string          `json:"tool_use_id"`
-		Input json.RawMessage `json:"tool_input"`
-	} `json:"permission_denials"`
+	Denials []claudeDenial `json:"permission_denials"`
+}
+
+// A claudeDenial is a tool call that was refused, by a person or by Claude Code itself.
+type claudeDenial struct {
+	Tool  string          `json:"tool_name"`
+	Input json.RawMessage `json:"tool_input"`
 }
 
 type claudeUsage struct {
@@ -226,6 +251,12 @@ func (e *claudeListener) hearLine(line []byte) error {
 	}
 	if l.Type == "user" && l.UUID == e.id {
 		e.mine = true
+	}
+	switch l.Type { // whatever turn they belong to, the program waits for an answer
+	case "control_request":
+		return e.handleControl(line)
+	case "control_cancel_request":
+		return e.cancelControl(line)
 	}
 	if !e.mine {
 		return nil
@@ -333,8 +364,8 @@ func fileOf(b block) string {
 	return ""
 }
 
-// handleResult takes the end of a turn. A refused permission fails it even if Claude Code reports
-// success, because the work was not done as asked.
+// handleResult takes the end of a turn. A permission that was refused, and not by a person, fails it
+// even if Claude Code reports success, because the work was not done as asked.
 func (e *claudeListener) handleResult(l claudeLine, r *claudeResult) {
 	e.reportUsage(r)
 	said := r.Result
@@ -351,9 +382,10 @@ func (e *claudeListener) handleResult(l claudeLine, r *claudeResult) {
 		return
 	}
 	e.setSession(l.SessionID)
+	denied := slices.IndexFunc(r.Denials, func(d claudeDenial) bool { return !e.refused[callKey(d.Tool, d.Input)] })
 	switch {
-	case len(r.Denials) > 0:
-		d := r.Denials[0]
+	case denied >= 0:
+		d := r.Denials[denied]
 		e.setOutput(r.Result)
 		e.fail(e.deniedError(d.Tool, string(d.Input), d.Tool))
 	case r.StopReason == "refusal":

@@ -35,7 +35,7 @@ import (
 // vendors makes the vendor of each kind of provider. confined says that its programs run in a sandbox
 // of ours.
 var vendors = map[string]func(confined bool) vendor{
-	providerkind.ClaudeCode: func(bool) vendor { return claude{} },
+	providerkind.ClaudeCode: func(bool) vendor { return &claude{} },
 	providerkind.Codex:      func(confined bool) vendor { return &codex{confined: confined} },
 	providerkind.Opencode:   func(bool) vendor { return opencode{} },
 }
@@ -69,6 +69,14 @@ type listener interface {
 // A stderrListener is a listener that also reads standard error. Pieces need not be whole lines.
 type stderrListener interface {
 	hearStderr(piece string)
+}
+
+// A downgrader is a vendor that can start an older version of its program, which cannot ask a
+// person.
+type downgrader interface {
+	// downgrade says whether another launch could do better than one that the program refused with
+	// these last words.
+	downgrade(l launch, lastWords string) bool
 }
 
 // A lookup returns the value of a variable in the program's environment.

@@ -82,11 +82,11 @@ func TestRealPlanning(t *testing.T) {
 func TestPlanningNamesTheFolder(t *testing.T) {
 	r := request(t, "x")
 	r.Phase = swarm.PlanningPhase
-	if args := (claude{}).launch(r, "").args; !slices.Contains(args, "--allowedTools=Edit(./docs/**)") || !slices.Contains(args, "--permission-mode=default") {
+	if args := (&claude{}).launch(r, "").args; !slices.Contains(args, "--allowedTools=Edit(./docs/**)") || !slices.Contains(args, "--permission-mode=default") {
 		t.Errorf("Claude Code: %q", args)
 	}
 	r.Root = "/elsewhere/a[1]*"
-	if args := (claude{}).launch(r, "").args; !slices.Contains(args, `--allowedTools=Edit(//elsewhere/a\[1]\*/docs/**)`) {
+	if args := (&claude{}).launch(r, "").args; !slices.Contains(args, `--allowedTools=Edit(//elsewhere/a\[1]\*/docs/**)`) {
 		t.Errorf("Claude Code: %q", args)
 	}
 	r.Root = "/elsewhere"

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -242,6 +243,56 @@ func TestRealWork(t *testing.T) {
 			t.Errorf("the change was told as %+v; the tools are %q; %+v", files, d.model.Requests()[0].Tools, d.of(swarm.DeltaToolDone))
 		}
 	})
+}
+
+// Claude Code asks a person before it uses a tool that is not allowed. A refused tool is told to its
+// model, with the person's reason, and the turn goes on. Our own tools are never asked about.
+func TestRealClaudeAsks(t *testing.T) {
+	t.Parallel()
+	command := func(file string) modeltest.Call {
+		return modeltest.Call{Name: "Bash", Args: `{"command":"sh -c 'touch ` + file + `'","description":"make a file"}`}
+	}
+	d := newDesk(t, reals[0],
+		modeltest.Answer{Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to":"coder","message":"the plan"}`}}},
+		modeltest.Answer{Calls: []modeltest.Call{command("one"), command("two")}},
+		modeltest.Answer{Text: "I made one of them."},
+		modeltest.Answer{Calls: []modeltest.Call{command("three")}},
+		modeltest.Answer{Text: "I made three."})
+	var mu sync.Mutex
+	var asked []string
+	d.request.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, a.Tool+" "+string(a.Input))
+		return !strings.Contains(string(a.Input), "two"), "one is enough", nil
+	}
+	reply, err := d.turn(t.Context())
+	if err != nil || string(reply.Output) != "I made one of them." {
+		t.Fatalf("%q, %v", reply.Output, err)
+	}
+	if len(asked) != 2 || !strings.HasPrefix(asked[0], "Bash {") {
+		t.Errorf("a person was asked %q", asked)
+	}
+	for file, want := range map[string]bool{"one": true, "two": false} {
+		if _, err := os.Stat(filepath.Join(d.request.Dir, file)); (err == nil) != want {
+			t.Errorf("the file %s: %v", file, err)
+		}
+	}
+	requests := d.model.Requests()
+	if told := strings.Join(requests[len(requests)-1].Results, "|"); !strings.Contains(told, "one is enough") {
+		t.Errorf("the model was told %q", told)
+	}
+	done := map[bool]int{}
+	for _, x := range d.of(swarm.DeltaToolDone) {
+		done[x.Tool.Failed]++
+	}
+	if done[true] != 1 || done[false] != 2 {
+		t.Errorf("the tools were told as %+v", d.of(swarm.DeltaToolDone))
+	}
+	d.request.Session, d.request.Fresh = reply.Session, "Make three."
+	if reply, err = d.turn(t.Context()); err != nil || string(reply.Output) != "I made three." || len(asked) != 3 {
+		t.Errorf("the second turn: %q, %v; asked %q", reply.Output, err, asked)
+	}
 }
 
 func TestRealSecondTurn(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,45 @@ func (s *standIn) message(text string) {
 	piece(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text}})
 }
 
+// ask sends requests in the manner of Claude Code, each as the body of a control_request. One with
+// "withdraw" is taken back. The result is the answers.
+func (s *standIn) ask(requests []string) {
+	var told []string
+	denials := []object{}
+	for i, text := range requests {
+		var request object
+		if json.Unmarshal([]byte(text), &request) != nil {
+			os.Exit(97)
+		}
+		s.say(object{"type": "control_request", "request_id": fmt.Sprint("r", i), "request": request})
+		if request["withdraw"] != nil {
+			s.say(object{"type": "control_cancel_request", "request_id": fmt.Sprint("r", i)})
+			continue
+		}
+		line, err := s.in.ReadBytes('\n')
+		if err != nil {
+			os.Exit(0)
+		}
+		var answer struct {
+			Type     string
+			Response struct {
+				ID       string `json:"request_id"`
+				Error    string
+				Response map[string]any
+			}
+		}
+		if json.Unmarshal(line, &answer) != nil || answer.Type != "control_response" || answer.Response.ID != fmt.Sprint("r", i) {
+			os.Exit(96)
+		}
+		b, _ := json.Marshal(answer.Response.Response)
+		told = append(told, strings.TrimPrefix(string(b)+answer.Response.Error, "null"))
+		if answer.Response.Response["behavior"] == "deny" {
+			denials = append(denials, object{"tool_name": request["tool_name"], "tool_use_id": "t", "tool_input": request["input"]})
+		}
+	}
+	s.say(object{"type": "result", "subtype": "success", "session_id": "s-1", "result": strings.Join(told, "\n"), "permission_denials": denials})
+}
+
 func (s *standIn) play(act string) {
 	name, value, _ := strings.Cut(act, ":")
 	switch name {
@@ -122,6 +162,20 @@ func (s *standIn) play(act string) {
 				return
 			}
 		}
+	case "asks": // what each line of the prompt asks, and answers with what it was told
+		for {
+			text, id := s.prompt()
+			s.begin(id)
+			s.ask(strings.Split(text, "\n"))
+		}
+	case "cannot ask": // as old versions, and counts its starts
+		starts, _ := os.OpenFile(value, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		_, _ = starts.WriteString("started\n")
+		if slices.Contains(os.Args, "--permission-prompt-tool=stdio") {
+			fmt.Fprintln(os.Stderr, "error: unknown option '--permission-prompt-tool=stdio'")
+			os.Exit(1)
+		}
+		s.play("echo")
 	case "tell": // how it was started
 		env := map[string]string{}
 		for _, kv := range os.Environ() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -25,8 +26,14 @@ type turn struct {
 	live     func(swarm.Delta)
 	listener listener
 	redactor *secret.Redactor
-	later    bool // a kept program does it, after other turns
-	streams  map[swarm.DeltaKind]*secret.Stream
+	program  *program // it does the turn
+	later    bool     // a kept program does it, after other turns
+	// ctx ends with the turn: no answer to what the program has asked is waited for any more. asking
+	// counts who waits.
+	ctx       context.Context
+	endAsking context.CancelFunc
+	asking    sync.WaitGroup
+	streams   map[swarm.DeltaKind]*secret.Stream
 	// pending collects text of one kind until there is no more to read, so that a flood becomes few
 	// large deltas and not one for each line.
 	pending struct {
@@ -91,8 +98,7 @@ func (a *agent) runOnce(
 	live func(swarm.Delta),
 	text string,
 ) (*turn, provider.Reply, error) {
-	shape := a.shapeOf(r)
-	if p := a.takeKept(r, shape); p != nil {
+	if p := a.takeKept(r, a.shapeOf(r)); p != nil {
 		t := a.newTurn(r, live, true)
 		t.attach(p)
 		// The prompt may be longer than a pipe's buffer, and the program may never read it. The
@@ -105,14 +111,23 @@ func (a *agent) runOnce(
 			return t, reply, err
 		}
 	}
-	t := a.newTurn(r, live, false)
-	l := a.vendor.launch(r, r.Session)
-	p, err := a.startProgram(r, r.Session, shape, t, l, a.vendor.encodePrompt(text, t.id))
-	if err != nil {
-		return nil, provider.Reply{Free: true}, err
+	for {
+		t := a.newTurn(r, live, false)
+		l := a.vendor.launch(r, r.Session)
+		p, err := a.startProgram(r, r.Session, a.shapeOf(r), t, l, a.vendor.encodePrompt(text, t.id))
+		if err != nil {
+			return nil, provider.Reply{Free: true}, err
+		}
+		reply, err := a.finishTurn(ctx, p, t, l.persistent)
+		older, ok := a.vendor.(downgrader)
+		if err == nil || t.heard || ctx.Err() != nil || !ok || !older.downgrade(l, t.lastWords()) {
+			return t, reply, err
+		}
+		live(swarm.Delta{
+			Kind: swarm.DeltaStderr,
+			Text: "this version of " + a.facts.Title + " cannot ask a person; it starts again, and refuses what it would ask for\n",
+		})
 	}
-	reply, err := a.finishTurn(ctx, p, t, l.persistent)
-	return t, reply, err
 }
 
 // newTurn makes the state of a turn. later says that a kept program does it.
@@ -130,6 +145,7 @@ func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) 
 		session:  r.Session,
 		patience: a.patience,
 	}
+	t.ctx, t.endAsking = context.WithCancel(context.Background())
 	t.modelWait = time.NewTimer(time.Hour)
 	t.modelWait.Stop()
 	t.listener = a.vendor.newListener(t)
@@ -140,11 +156,12 @@ func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) 
 func (t *turn) attach(p *program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.redactor, p.turn = p.redactor, t
+	t.redactor, t.program, p.turn = p.redactor, p, t
 }
 
 // finishTurn waits for the end of the turn. A program that is kept goes on after it.
 func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) (provider.Reply, error) {
+	defer context.AfterFunc(ctx, t.endAsking)()
 	exhausted := false
 	select {
 	case <-t.ended:
@@ -161,6 +178,7 @@ func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) 
 	// Nothing else can hear the program now, so it can wait for the next turn.
 	if kept && ctx.Err() == nil && good {
 		p.detach()
+		t.endAsks()
 		p.session = t.session
 		a.Keep(t.request, p)
 		return t.reply(0), nil
@@ -169,6 +187,7 @@ func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) 
 	// once.
 	a.endProgram(ctx, p, t, exhausted || kept)
 	p.detach()
+	t.endAsks()
 	t.flush()
 	reply := t.reply(p.exit)
 	if p.stopped.Load() && ctx.Err() == nil {
@@ -179,6 +198,12 @@ func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) 
 			WithHint(provider.ComeBack)
 	}
 	return reply, t.turnError(ctx, p)
+}
+
+// endAsks ends the waits for answers. The program is detached, so it can ask nothing more.
+func (t *turn) endAsks() {
+	t.endAsking()
+	t.asking.Wait()
 }
 
 // succeeded says whether the program has reported a result and no failure.

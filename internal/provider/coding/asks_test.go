@@ -1,0 +1,159 @@
+package coding
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/permission"
+)
+
+// bash is a request of Claude Code for a command.
+const bash = `{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make","timeout":5},"tool_use_id":"t"}`
+
+func allowed(input string) string { return `{"behavior":"allow","updatedInput":` + input + `}` }
+func denied(why string) string {
+	return `{"behavior":"deny","message":"Not allowed: ` + why + `"}`
+}
+
+// What a person refuses is told to the agent, and the turn goes on. What nobody is asked about fails
+// the turn.
+func TestClaudeAsks(t *testing.T) {
+	yes := func(context.Context, swarm.Approval) (bool, string, error) { return true, "", nil }
+	no := func(context.Context, swarm.Approval) (bool, string, error) { return false, "use go build", nil }
+	never := func(context.Context, swarm.Approval) (bool, string, error) {
+		return false, "", swarm.Errorf(swarm.Denied, "the file says no")
+	}
+	write := func(path string) string {
+		return `{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"x","file_path":"` + path + `"},"blocked_path":"/b"}`
+	}
+	planning := swarm.HintOf(permission.Acting(swarm.PlanningPhase, ""))
+	for name, c := range map[string]struct {
+		asks  string
+		ask   func(context.Context, swarm.Approval) (bool, string, error)
+		phase swarm.Phase
+		want  string // what the agent was told
+		asked string // tool, input and paths of the approvals
+		hint  string // of a turn that fails
+	}{
+		"yes": {asks: bash, ask: yes, want: allowed(`{"command":"make","timeout":5}`), asked: `use Bash {"command":"make","timeout":5} []`},
+		"no":  {asks: bash, ask: no, want: denied("use go build"), asked: `use Bash {"command":"make","timeout":5} []`},
+		"no, and yes": {asks: bash + "\n" + write("/a"), ask: func(_ context.Context, a swarm.Approval) (bool, string, error) {
+			return a.Tool == "Write", "no make", nil
+		},
+			want: denied("no make") + "\n" + allowed(`{"content":"x","file_path":"/a"}`), asked: `use Bash {"command":"make","timeout":5} []; use Write {"content":"x","file_path":"/a"} [/a /b]`},
+		"by the file": {asks: bash, ask: never, want: denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []`, hint: `add "Bash" to`},
+		"no, and by the file": {asks: bash + "\n" + write("/a"), ask: func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+			if a.Tool == "Bash" {
+				return no(ctx, a)
+			}
+			return never(ctx, a)
+		}, want: denied("use go build") + "\n" + denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []; use Write {"content":"x","file_path":"/a"} [/a /b]`, hint: `add "Write" to`},
+		"ours":                  {asks: `{"subtype":"can_use_tool","tool_name":"mcp__swarm__send_handoff","input":{}}`, ask: no, want: allowed("{}")},
+		"another":               {asks: `{"subtype":"mcp_message"}` + "\n" + bash, ask: yes, want: "swarm does not know mcp_message\n" + allowed(`{"command":"make","timeout":5}`), asked: `use Bash {"command":"make","timeout":5} []`},
+		"a command in PLANNING": {asks: bash, ask: yes, phase: swarm.PlanningPhase, want: denied("the phase PLANNING forbids Bash, which may change files; " + planning), hint: "PLANNING"},
+		"a file in PLANNING":    {asks: write("DIR/main.go"), ask: yes, phase: swarm.PlanningPhase, want: denied(`the phase PLANNING forbids to write \"main.go\"; ` + planning), hint: "PLANNING"},
+		"docs in PLANNING":      {asks: write("DIR/docs/a.md"), ask: yes, phase: swarm.PlanningPhase, want: allowed(`{"content":"x","file_path":"DIR/docs/a.md"}`), asked: `use Write {"content":"x","file_path":"DIR/docs/a.md"} [DIR/docs/a.md /b]`},
+		"a page in PLANNING": {asks: `{"subtype":"can_use_tool","tool_name":"WebFetch","input":{"url":"u"}}`, ask: yes, phase: swarm.PlanningPhase, want: allowed(`{"url":"u"}`),
+			asked: `use WebFetch {"url":"u"} []`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, "")
+			r.Prompt, r.Phase, r.Door = strings.ReplaceAll(c.asks, "DIR", r.Dir), c.phase, swarm.ToolEndpoint{URL: "http://127.0.0.1:1", Token: doorToken}
+			var asked []string
+			r.Ask = func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+				asked = append(asked, a.What+" "+string(a.Input)+" ["+strings.Join(a.Paths, " ")+"]") // the requests come one after the other
+				return c.ask(ctx, a)
+			}
+			reply, err := stand(t, "claude-code", "asks").Turn(t.Context(), r, nil)
+			in := func(text string) string { return strings.ReplaceAll(text, r.Dir, "DIR") }
+			if got := in(string(reply.Output)); got != c.want {
+				t.Errorf("it was told\n%s, want\n%s", got, c.want)
+			}
+			if got := in(strings.Join(asked, "; ")); got != c.asked {
+				t.Errorf("a person was asked %s, want %s", got, c.asked)
+			}
+			if c.hint == "" {
+				if err != nil {
+					t.Errorf("the turn has failed: %v", err)
+				}
+			} else if e := wantKind(t, err, swarm.Denied); !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("the hint is %q, want %q", e.Hint, c.hint)
+			}
+		})
+	}
+}
+
+// The same request of the same turn is the same approval, so that an answer is found after a crash.
+func TestClaudeAsksTheSame(t *testing.T) {
+	var ids []string
+	for _, text := range []string{bash, `{"subtype":"can_use_tool","tool_name":"Bash","input":{"timeout":5,"command":"make"},"tool_use_id":"u"}`, strings.Replace(bash, "make", "make all", 1)} {
+		r := request(t, text)
+		r.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+			ids = append(ids, a.ID)
+			return true, "", nil
+		}
+		if _, err := stand(t, "claude-code", "asks").Turn(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids[0] != ids[1] || ids[0] == ids[2] || !strings.HasPrefix(ids[0], "code/2/1/") {
+		t.Errorf("the approvals are %q", ids)
+	}
+}
+
+// waits is a person who does not answer before the question is over.
+func waits(begun func()) func(context.Context, swarm.Approval) (bool, string, error) {
+	return func(ctx context.Context, _ swarm.Approval) (bool, string, error) {
+		begun()
+		<-ctx.Done()
+		return false, "", context.Cause(ctx)
+	}
+}
+
+// A turn that is cut while a person is asked leaves nothing behind.
+func TestClaudeIsCutWhileAPersonIsAsked(t *testing.T) {
+	ctx, cut := context.WithCancelCause(t.Context())
+	r := request(t, bash)
+	r.Ask = waits(func() { cut(swarm.Errorf(swarm.CutToSpeak, "wait a moment")) })
+	_, err := stand(t, "claude-code", "asks").Turn(ctx, r, nil)
+	wantKind(t, err, swarm.CutToSpeak)
+	wantNobody(t, r.Run)
+}
+
+// A request that Claude Code takes back waits for nobody, and is not answered.
+func TestClaudeWithdraws(t *testing.T) {
+	r := request(t, strings.Replace(bash, "{", `{"withdraw":true,`, 1)+"\n"+`{"subtype":"can_use_tool","tool_name":"Write","input":{}}`)
+	r.Ask = func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+		if a.Tool == "Bash" {
+			<-ctx.Done()
+		}
+		return true, "", nil
+	}
+	reply, err := stand(t, "claude-code", "asks").Turn(t.Context(), r, nil)
+	ending{output: allowed("{}")}.check(t, reply, err)
+}
+
+// A version that cannot ask is started without the argument that it does not know, the next time at
+// once.
+func TestClaudeCannotAsk(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	a := stand(t, "claude-code", "cannot ask:"+starts)
+	r := request(t, "hello")
+	r.Ask = waits(func() {})
+	var seen recorder
+	for n, want := range []int{2, 3} {
+		reply, err := a.Turn(t.Context(), r, seen.live)
+		ending{output: "hello"}.check(t, reply, err)
+		kept(t, a, r).end()
+		if text, err := os.ReadFile(starts); err != nil || strings.Count(string(text), "started") != want {
+			t.Errorf("after turn %d it was started %d times: %v", n+1, strings.Count(string(text), "started"), err)
+		}
+	}
+	if said := seen.said(swarm.DeltaStderr); strings.Count(said, "cannot ask a person") != 1 {
+		t.Errorf("it is said as %q", said)
+	}
+}
