@@ -50,6 +50,13 @@ func TestA2AScripts(t *testing.T) {
 	runScripts(t, "a2a", os.Getenv("PATH"))
 }
 
+// TestOpenAPIScripts runs scripts that lint the document of our server and generate a TypeScript
+// client from it, where those programs are installed.
+func TestOpenAPIScripts(t *testing.T) {
+	t.Setenv("OPENAPI_FETCH", npmtest.Package(t, npmtest.OpenAPIFetch))
+	runScripts(t, "openapi", pathWith(t, npmtest.Redocly, "redocly", npmtest.OpenAPITypeScript, "openapi-typescript"))
+}
+
 // TestMCPScripts runs scripts whose agents use a tool server from npm, where that is installed.
 func TestMCPScripts(t *testing.T) {
 	runScripts(t, "mcp", pathWith(t, npmtest.Filesystem, "mcp-server-filesystem"))
@@ -80,7 +87,9 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			env.Setenv("A2A_SDK", os.Getenv("A2A_SDK"))
+			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH"} {
+				env.Setenv(variable, os.Getenv(variable))
+			}
 			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			env.Values[collectorKey{}] = new(*otlptest.Server)

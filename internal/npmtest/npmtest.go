@@ -24,6 +24,14 @@ const (
 // A2A is the SDK whose client speaks to our agents.
 const A2A = "@a2a-js/sdk@1.3.0"
 
+// The linter of OpenAPI documents, the generator of TypeScript types from them (it brings the
+// TypeScript compiler along), and the client that uses those types.
+const (
+	Redocly           = "@redocly/cli@2.73.0"
+	OpenAPITypeScript = "openapi-typescript@7.13.0"
+	OpenAPIFetch      = "openapi-fetch@0.17.0"
+)
+
 // Filesystem is a tool server for the files of a folder.
 const Filesystem = "@modelcontextprotocol/server-filesystem@2026.8.31"
 
