@@ -21,8 +21,11 @@ const (
 	OpenCode = "opencode-ai@1.18.33"
 )
 
-// A2A is the SDK whose client speaks to our agents.
-const A2A = "@a2a-js/sdk@1.3.0"
+// A2A is the SDK whose client speaks to our agents. OldA2A has agents of A2A 0.3, to which we speak.
+const (
+	A2A    = "@a2a-js/sdk@1.3.0"
+	OldA2A = "@a2a-js/sdk@0.3.14"
+)
 
 // The linter of OpenAPI documents, the generator of TypeScript types from them (it brings the
 // TypeScript compiler along), and the client that uses those types.

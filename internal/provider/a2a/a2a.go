@@ -7,12 +7,14 @@ package a2a
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 
+	wire "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"swarm"
@@ -48,9 +50,18 @@ type remote struct {
 
 // A connection is the way to reach the agent that its card names.
 type connection struct {
-	a2aclient.Transport
+	caller
 	name, version string
 	streams       bool
+}
+
+// A caller does the calls of the protocol that a turn needs. The library's transports are callers.
+type caller interface {
+	SendMessage(context.Context, a2aclient.ServiceParams, *wire.SendMessageRequest) (wire.SendMessageResult, error)
+	SendStreamingMessage(context.Context, a2aclient.ServiceParams, *wire.SendMessageRequest) iter.Seq2[wire.Event, error]
+	GetTask(context.Context, a2aclient.ServiceParams, *wire.GetTaskRequest) (*wire.Task, error)
+	CancelTask(context.Context, a2aclient.ServiceParams, *wire.CancelTaskRequest) (*wire.Task, error)
+	SubscribeToTask(context.Context, a2aclient.ServiceParams, *wire.SubscribeToTaskRequest) iter.Seq2[wire.Event, error]
 }
 
 // Open makes the provider that spec describes. It makes no connection.

@@ -321,8 +321,8 @@ func TestServersThatAreNoGoodHaveTheirKinds(t *testing.T) {
 	if _, err := f.open(t, nil).Turn(t.Context(), provider.Request{Prompt: "x"}, new(told).live); swarm.KindOf(err) != swarm.Protocol {
 		t.Errorf("what is no card: %v", err)
 	}
-	f.card = wire.AgentCard{Name: "old", SupportedInterfaces: []*wire.AgentInterface{{URL: f.URL, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.3"}, nil}}
-	if _, err := f.open(t, nil).Turn(t.Context(), provider.Request{Prompt: "x"}, new(told).live); swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), "JSONRPC 0.3") {
+	f.card = wire.AgentCard{Name: "old", SupportedInterfaces: []*wire.AgentInterface{{URL: f.URL, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.2"}, nil}}
+	if _, err := f.open(t, nil).Turn(t.Context(), provider.Request{Prompt: "x"}, new(told).live); swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), "JSONRPC 0.2") {
 		t.Errorf("another version: %v", err)
 	}
 }
@@ -477,13 +477,18 @@ func TestAKeyGoesWhereItIsForAndNowhereElse(t *testing.T) {
 	}
 }
 
-// A fixed server gives the same answer to every request.
-type fixed struct{ kind, body string }
+// A fixed server gives the same answer to every request, but for its card.
+type fixed struct{ kind, body, card string }
+
+const (
+	fixedCard    = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"http://x/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
+	fixedOldCard = `{"name":"x","capabilities":{"streaming":true},"url":"http://x/rpc","protocolVersion":"0.3.0"}`
+)
 
 func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, kind := f.body, f.kind
 	if r.Method == http.MethodGet {
-		body, kind = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"http://x/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, "application/json"
+		body, kind = f.card, "application/json"
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
@@ -520,7 +525,7 @@ func TestAnAnswerHasABound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.(*remote).client.Transport = &transport{p.(*remote), fixed{"text/event-stream", c.body}}
+			p.(*remote).client.Transport = &transport{p.(*remote), fixed{"text/event-stream", c.body, fixedCard}}
 			noted := 0
 			reply, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(d swarm.Delta) { noted += len(d.Session) })
 			if swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), c.want) {
@@ -545,11 +550,21 @@ func FuzzAnswers(f *testing.F) {
 		`data: {"jsonrpc":"2.0","id":"x","result":{"artifactUpdate":{"taskId":"t","contextId":"c"}}}`,
 		`data: {"jsonrpc":"2.0","id":"x","error":{"code":-32001,"message":"no"}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603}}`, "data: \x00", "", "data: null",
 	} {
-		f.Add(seed, strings.HasPrefix(seed, "data"))
+		f.Add(seed, strings.HasPrefix(seed, "data"), false)
+	}
+	for _, seed := range []string{
+		`data: {"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},null]}}`,
+		`data: {"jsonrpc":"2.0","id":"1","result":{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"hi"},null,{"kind":"file","file":{"bytes":"AA=="}}]}}`,
+		`data: {"jsonrpc":"2.0","id":"1","result":{"kind":"status-update","taskId":"t","status":{"state":"odd"}}}`, `{"error":{"code":-32603}}`,
+	} {
+		f.Add(seed, strings.HasPrefix(seed, "data"), true)
 	}
 	tries = 1
-	f.Fuzz(func(t *testing.T, body string, stream bool) {
-		kind := "application/json"
+	f.Fuzz(func(t *testing.T, body string, stream, old bool) {
+		kind, card := "application/json", fixedCard
+		if old {
+			card = fixedOldCard
+		}
 		if stream {
 			kind = "text/event-stream"
 		}
@@ -557,7 +572,7 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.(*remote).client.Transport = &transport{p.(*remote), fixed{kind, body + "\n\n"}}
+		p.(*remote).client.Transport = &transport{p.(*remote), fixed{kind, body + "\n\n", card}}
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer stop()
 		got, err := p.Turn(ctx, provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(swarm.Delta) {})

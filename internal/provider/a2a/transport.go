@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
@@ -49,7 +51,9 @@ func (w *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, header)
 	r.Header.Set("User-Agent", "swarm")
-	r.Header.Set(wire.SvcParamVersion, string(wire.Version))
+	if r.Header.Get(wire.SvcParamVersion) == "" {
+		r.Header.Set(wire.SvcParamVersion, string(wire.Version))
+	}
 	answer, err := w.next.RoundTrip(r)
 	if err != nil {
 		return nil, provider.NotReached(err, w.remote.base.Redacted(), w.remote.spec.Name)
@@ -192,8 +196,48 @@ func (r *remote) connect(ctx context.Context) (*connection, error) {
 
 const wellKnown = "/.well-known/agent-card.json"
 
+// An agentCard is the part of a card that is needed to reach its agent, of A2A 1.0 or 0.3. The
+// library's own type refuses cards whose security requirements are as the proto has them.
+type agentCard struct {
+	Name         string
+	Version      string
+	Capabilities struct{ Streaming bool }
+
+	SupportedInterfaces []agentInterface
+
+	// Before 1.0.
+	URL                  string
+	PreferredTransport   wire.TransportProtocol
+	ProtocolVersion      string
+	AdditionalInterfaces []struct {
+		URL       string
+		Transport wire.TransportProtocol
+	}
+}
+
+// An agentInterface is one way to reach an agent.
+type agentInterface struct {
+	URL             string
+	ProtocolBinding wire.TransportProtocol
+	ProtocolVersion string
+}
+
+// interfaces lists the ways to reach the agent, those of the newest version first.
+func (c *agentCard) interfaces() []agentInterface {
+	all := slices.Clone(c.SupportedInterfaces)
+	if len(all) == 0 && c.URL != "" {
+		version := cmp.Or(c.ProtocolVersion, legacyVersion)
+		all = append(all, agentInterface{c.URL, cmp.Or(c.PreferredTransport, wire.TransportProtocolJSONRPC), version})
+		for _, more := range c.AdditionalInterfaces {
+			all = append(all, agentInterface{more.URL, more.Transport, version})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b agentInterface) int { return strings.Compare(b.ProtocolVersion, a.ProtocolVersion) })
+	return all
+}
+
 // readCard reads the card. base_url is its address, or the beginning of it.
-func (r *remote) readCard(ctx context.Context) (*wire.AgentCard, error) {
+func (r *remote) readCard(ctx context.Context) (*agentCard, error) {
 	u := *r.base
 	if !strings.HasSuffix(u.Path, ".json") {
 		u.Path = strings.TrimRight(u.Path, "/") + wellKnown
@@ -211,7 +255,7 @@ func (r *remote) readCard(ctx context.Context) (*wire.AgentCard, error) {
 	if err != nil {
 		return nil, unwrapError(ctx, err)
 	}
-	var card wire.AgentCard
+	var card agentCard
 	if len(text) > maxCard || json.Unmarshal(text, &card) != nil || card.Name == "" {
 		return nil, swarm.Errorf(swarm.Protocol, "what is at %s is not the card of an agent", u.Redacted()).
 			WithHint("correct base_url of the provider %q", r.spec.Name)
@@ -221,34 +265,34 @@ func (r *remote) readCard(ctx context.Context) (*wire.AgentCard, error) {
 
 // chooseInterface chooses the interface by which the agent is reached. Keys go only to the server
 // that the user has named.
-func (r *remote) chooseInterface(card *wire.AgentCard) (*connection, error) {
+func (r *remote) chooseInterface(card *agentCard) (*connection, error) {
 	c := &connection{name: card.Name, version: card.Version, streams: card.Capabilities.Streaming}
 	var known []string
-	for _, i := range card.SupportedInterfaces {
-		if i == nil {
+	for _, i := range card.interfaces() {
+		known = append(known, string(i.ProtocolBinding)+" "+i.ProtocolVersion)
+		u, err := url.Parse(i.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			continue
 		}
-		known = append(known, string(i.ProtocolBinding)+" "+string(i.ProtocolVersion))
-		u, err := url.Parse(i.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
-			!strings.HasPrefix(string(i.ProtocolVersion), "1.") {
+		current, old := strings.HasPrefix(i.ProtocolVersion, "1."), strings.HasPrefix(i.ProtocolVersion, legacyVersion)
+		switch {
+		case current && i.ProtocolBinding == wire.TransportProtocolJSONRPC:
+			c.caller = a2aclient.NewJSONRPCTransport(i.URL, r.client)
+		case current && i.ProtocolBinding == wire.TransportProtocolHTTPJSON:
+			c.caller = a2aclient.NewRESTTransport(u, r.client)
+		case old && i.ProtocolBinding == wire.TransportProtocolJSONRPC:
+			c.caller = &legacy{i.URL, r.client}
+		default:
 			continue
 		}
 		if len(r.spec.Headers) > 0 && (u.Host != r.base.Host || u.Scheme != r.base.Scheme) {
 			return nil, swarm.Errorf(swarm.Denied, "the card of %s says that it is at %s, and the keys are for %s", swarm.Quote(card.Name), u.Host, r.base.Host).
 				WithHint("write the address that the card names as base_url, if you trust it")
 		}
-		switch i.ProtocolBinding {
-		case wire.TransportProtocolJSONRPC:
-			c.Transport = a2aclient.NewJSONRPCTransport(i.URL, r.client)
-			return c, nil
-		case wire.TransportProtocolHTTPJSON:
-			c.Transport = a2aclient.NewRESTTransport(u, r.client)
-			return c, nil
-		}
+		return c, nil
 	}
-	return nil, swarm.Errorf(swarm.Protocol, "%s speaks %s, which swarm does not", swarm.Quote(card.Name), strings.Join(known, ", ")).
-		WithHint("swarm speaks JSONRPC and HTTP+JSON of A2A 1.0")
+	return nil, swarm.Errorf(swarm.Protocol, "%s speaks %s, which swarm does not", swarm.Quote(card.Name), cmp.Or(strings.Join(known, ", "), "nothing")).
+		WithHint("swarm speaks JSONRPC and HTTP+JSON of A2A 1.0, and JSONRPC of A2A 0.3")
 }
 
 // unwrapError returns the error of ours inside an error of others.
