@@ -404,7 +404,6 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/mail", "a further message is an envelope"},
 		{"swarm/internal/view", "the status of a task"},
 		{"swarm/internal/run", "reads and steers runs, as commands do"},
-		{"swarm/internal/httpd", "errors look the same at every door"},
 		{"swarm/internal/strictjson", "JSON of others is read strictly"},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "a task is followed as a run is"},

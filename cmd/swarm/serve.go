@@ -95,8 +95,12 @@ func (a *app) serve(o serveOptions) error {
 		hub.Close()
 		return err
 	}
-	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert,
-		CheckPeer: func(conn net.Conn) error { return control.CheckPeer(h, conn) }, Version: version, Fault: a.complain})
+	options := httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert,
+		CheckPeer: func(conn net.Conn) error { return control.CheckPeer(h, conn) }, Version: version, Fault: a.complain}
+	if o.a2a {
+		options.Refuse = a2a.Refuse
+	}
+	server, err := httpd.Start(options)
 	if err != nil {
 		hub.Close()
 		return err

@@ -27,7 +27,6 @@ import (
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/feed"
-	"swarm/internal/httpd"
 	"swarm/internal/strictjson"
 )
 
@@ -57,8 +56,9 @@ type Server struct {
 	routes *http.ServeMux
 
 	memory    askedQuestions
-	mu        sync.Mutex           // guards endpoints
-	endpoints map[string]*endpoint // by agent, made at the first request
+	mu        sync.Mutex             // guards the fields below
+	endpoints map[string]*endpoint   // by agent, made at the first request
+	cards     map[string]cardVersion // by agent, as they were last read
 }
 
 // Paths lists the paths on which the server must be mounted.
@@ -77,12 +77,13 @@ const (
 
 // New makes a server.
 func New(o Options) *Server {
-	s := &Server{Options: o, routes: http.NewServeMux(), endpoints: map[string]*endpoint{}}
+	s := &Server{Options: o, routes: http.NewServeMux(), endpoints: map[string]*endpoint{}, cards: map[string]cardVersion{}}
 	s.routes.HandleFunc("GET "+root+"/{$}", s.list)
 	s.routes.HandleFunc("GET "+root, s.list)
 	s.routes.HandleFunc("GET "+wellKnown, s.card)
 	s.routes.HandleFunc("GET "+root+"/{agent}"+wellKnown, s.card)
 	s.routes.HandleFunc("POST "+root+"/{agent}", s.jsonrpc)
+	s.routes.HandleFunc("POST "+root+"/{agent}/{$}", s.jsonrpc)
 	s.routes.HandleFunc(root+"/{agent}/v1/", s.rest)
 	return s
 }
@@ -90,13 +91,18 @@ func New(o Options) *Server {
 // ServeHTTP answers an authenticated request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.routes.Handler(r); pattern == "" {
-		httpd.Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s %s", r.Method, swarm.Quote(r.URL.Path)).
-			WithHint("GET %s lists the agents; each has a card, and takes JSON-RPC by POST %s/AGENT", root, root))
+		Refuse(w, r, http.StatusNotFound, nowhere(r))
 		return
 	}
 	// Errors of a request go to its client. The library would also log them to the terminal.
 	ctx := a2alog.AttachLogger(r.Context(), slog.New(slog.DiscardHandler))
-	s.routes.ServeHTTP(&stream{ResponseWriter: w}, r.WithContext(context.WithValue(ctx, serverKey{}, serverOf(r))))
+	s.routes.ServeHTTP(&stream{ResponseWriter: w, request: r}, r.WithContext(context.WithValue(ctx, serverKey{}, serverOf(r))))
+}
+
+// nowhere is the error of a path or method that does not exist.
+func nowhere(r *http.Request) error {
+	return swarm.Errorf(swarm.NotFound, "there is nothing at %s %s", r.Method, swarm.Quote(r.URL.Path)).
+		WithHint("GET %s lists the agents; each has a card, and takes JSON-RPC by POST %s/AGENT", root, root)
 }
 
 // An endpoint handles the calls to one agent, in each of the protocol's bindings.
@@ -159,7 +165,7 @@ func (b broken) Read([]byte) (int, error) {
 func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) *endpoint {
 	agent, err := s.find(r.PathValue("agent"))
 	if err != nil {
-		refuse(w, err)
+		refuse(w, r, err)
 		return nil
 	}
 	s.mu.Lock()
@@ -198,16 +204,6 @@ func (s *Server) mend(why any) error {
 	return protocolError(context.Background(), swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
 }
 
-// refuse answers a failed request outside the protocol's own calls: for a card or the list of
-// agents.
-func refuse(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
-	if swarm.KindOf(err) == swarm.NotFound {
-		status = http.StatusNotFound
-	}
-	httpd.Refuse(w, status, err)
-}
-
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -224,13 +220,13 @@ type listed struct {
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	all, err := s.Agents()
 	if err != nil {
-		refuse(w, err)
+		refuse(w, r, err)
 		return
 	}
 	list := []listed{}
 	for _, a := range all {
-		url := addressOf(r, a.Name)
-		list = append(list, listed{a.Name, url, url + wellKnown})
+		url := Address(serverOf(r), a.Name)
+		list = append(list, listed{a.Name, url, strings.TrimSuffix(url, "/") + wellKnown})
 	}
 	answer(w, map[string]any{"agents": list})
 }
@@ -246,24 +242,38 @@ func serverOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-func addressOf(r *http.Request, agent string) string { return Address(serverOf(r), agent) }
-
-// Address is the URL of an agent on a server.
+// Address is the URL of an agent on a server. It ends in a slash, because SDKs resolve the path of
+// the card against it.
 func Address(server, agent string) string {
-	return strings.TrimSuffix(server, "/") + root + "/" + agent
+	return strings.TrimSuffix(server, "/") + root + "/" + agent + "/"
 }
 
 // A stream is an answer that may be written in pieces. It adds a write deadline, which the library
-// does not set, and the Flush method that the library needs.
+// does not set, and the Flush method that the library needs. The library answers unknown paths in
+// plain text; here they get an error of the protocol.
 type stream struct {
 	http.ResponseWriter
-	until time.Time
+	request *http.Request
+	until   time.Time
+	refused bool // the answer is complete, and the library's text is dropped
 }
 
 // Unwrap lets http.ResponseController find the wrapped writer.
 func (w *stream) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+func (w *stream) WriteHeader(status int) {
+	if status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.refused = true
+		Refuse(w.ResponseWriter, w.request, http.StatusNotFound, nowhere(w.request))
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
 func (w *stream) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
 	if now := time.Now(); w.until.Sub(now) < patience/2 {
 		w.until = now.Add(patience)
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.until) // the recorder of tests has no deadlines

@@ -390,7 +390,7 @@ func TestACardSaysWhatThereIs(t *testing.T) {
 	h := open(t)
 	h.project("")
 	for path, name := range map[string]string{"/.well-known/agent-card.json": "chief", "/a2a/coder/.well-known/agent-card.json": "coder"} {
-		var card wire.AgentCard
+		var card card
 		_, text := h.text(h.request("GET", path, ""))
 		if err := json.Unmarshal([]byte(text), &card); err != nil {
 			t.Fatal(err)

@@ -3,15 +3,78 @@ package a2a
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/errordetails"
 
 	"swarm"
 )
 
+// A refusal is how the protocol calls the error of an HTTP status: the library's error, the code of
+// JSON-RPC, and the status of HTTP+JSON.
+type refusal struct {
+	kind   error
+	code   int
+	status string
+}
+
+var refusals = map[int]refusal{
+	http.StatusUnauthorized:         {wire.ErrUnauthenticated, -31401, "UNAUTHENTICATED"},
+	http.StatusForbidden:            {wire.ErrUnauthorized, -31403, "PERMISSION_DENIED"},
+	http.StatusNotFound:             {wire.ErrMethodNotFound, -32601, "NOT_FOUND"},
+	http.StatusUnsupportedMediaType: {wire.ErrUnsupportedContentType, -32005, "INVALID_ARGUMENT"},
+	http.StatusInternalServerError:  {wire.ErrInternalError, -32603, "INTERNAL"},
+	http.StatusServiceUnavailable:   {wire.ErrServerError, -32000, "UNAVAILABLE"},
+}
+
+// Refuse answers a request that reaches no call of the protocol, in the format of its binding. It
+// returns false for paths that are not the protocol's.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, err error) bool {
+	if path := r.URL.Path; path != root && path != wellKnown && !strings.HasPrefix(path, root+"/") {
+		return false
+	}
+	as, ok := refusals[status]
+	if !ok {
+		as = refusal{wire.ErrInvalidRequest, -32600, "INVALID_ARGUMENT"}
+	}
+	text, about := explain(err.Error(), swarm.HintOf(err))
+	details := []*errordetails.Typed{
+		errordetails.NewFromStruct(about),
+		errordetails.NewErrorInfo(wire.ErrorReason(as.kind), wire.ProtocolDomain, nil),
+	}
+	answer := map[string]any{"error": map[string]any{"code": status, "status": as.status, "message": text, "details": details}}
+	if _, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, root+"/"), "/"); r.Method == http.MethodPost && rest == "" {
+		answer = map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": as.code, "message": text, "data": details}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(swarm.Encode(answer), '\n')) // an error means that the client is gone
+	return true
+}
+
+// refuse answers a failed request for an agent, its card or the list of agents.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusInternalServerError
+	if swarm.KindOf(err) == swarm.NotFound {
+		status = http.StatusNotFound
+	}
+	Refuse(w, r, status, err)
+}
+
+// explain joins the text of an error and its hint, and returns them apart too.
+func explain(text, hint string) (string, map[string]any) {
+	if hint == "" {
+		return text, map[string]any{"error": text}
+	}
+	return text + ": " + hint, map[string]any{"error": text, "hint": hint}
+}
+
 // invalid makes the error for a request with a mistake.
 func invalid(what, hint string) error {
-	return wire.NewError(wire.ErrInvalidParams, what+": "+hint).WithDetails(map[string]any{"error": what, "hint": hint})
+	text, details := explain(what, hint)
+	return wire.NewError(wire.ErrInvalidParams, text).WithDetails(details)
 }
 
 // notFound makes the error for a task that does not exist or belongs to another agent. Both look
@@ -41,10 +104,8 @@ func protocolError(ctx context.Context, err error) error {
 	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.Unconfirmed, swarm.RateLimited: // the agents lack something: not the client's fault
 		kind = wire.ErrServerError
 	}
-	text, details := ours.Text(), map[string]any{"error": ours.Text(), "kind": string(ours.Kind)}
-	if ours.Hint != "" {
-		text, details["hint"] = text+": "+ours.Hint, ours.Hint
-	}
+	text, details := explain(ours.Text(), ours.Hint)
+	details["kind"] = string(ours.Kind)
 	return wire.NewError(kind, text).WithDetails(details)
 }
 

@@ -75,7 +75,7 @@ func serve(t testing.TB, h *statedir.Home, dir string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: key, Fault: func(err error) { t.Error(err) }})
+	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: key, Refuse: Refuse, Fault: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}

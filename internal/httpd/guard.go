@@ -33,6 +33,10 @@ func callerOf(r *http.Request) caller {
 // mcpPath is the path of the agents' tools.
 const mcpPath = "/mcp"
 
+// a2aJSON is the media type that A2A recommends for JSON. A web page cannot send it to another
+// origin unasked, no more than application/json.
+const a2aJSON = "application/a2a+json"
+
 // guard checks every request before it is routed: Host, Origin, token, content type, size. The
 // order matters, because only admitted callers may learn which paths exist. It also reads the body,
 // within a timeout, so that a slow client holds up no handler.
@@ -45,14 +49,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !s.isOwnName(r.Host) {
 			err := swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url)
-			Refuse(w, http.StatusForbidden, err)
+			s.refuse(w, r, http.StatusForbidden, err)
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {
 			if host, ok := strings.CutPrefix(origin, s.scheme+"://"); !ok || !s.isOwnName(host) {
 				err := swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).
 					WithHint("leave out the Origin header, or come from %s", s.url)
-				Refuse(w, http.StatusForbidden, err)
+				s.refuse(w, r, http.StatusForbidden, err)
 				return
 			}
 		}
@@ -60,29 +64,29 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
 			w.Header().Set("Connection", "close") // a stranger keeps no connection
-			Refuse(w, http.StatusUnauthorized, err)
+			s.refuse(w, r, http.StatusUnauthorized, err)
 			return
 		}
 		if err := connOf(r).admit(v, s.options.CheckPeer); err != nil {
-			Refuse(w, http.StatusForbidden, err)
+			s.refuse(w, r, http.StatusForbidden, err)
 			return
 		}
 		if !s.conns.admit(r) {
 			w.Header().Set("Connection", "close")
 			err := swarm.Errorf(swarm.Other, "this server has as many connections as it may hold").
 				WithHint("close some, or raise the limit of open files (ulimit -n)")
-			Refuse(w, http.StatusServiceUnavailable, err)
+			s.refuse(w, r, http.StatusServiceUnavailable, err)
 			return
 		}
 		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-		if r.Method == http.MethodPost && kind != "application/json" {
+		if r.Method == http.MethodPost && kind != "application/json" && kind != a2aJSON {
 			err := swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json")
-			Refuse(w, http.StatusUnsupportedMediaType, err)
+			s.refuse(w, r, http.StatusUnsupportedMediaType, err)
 			return
 		}
 		body, status, err := s.readBody(w, r)
 		if err != nil {
-			Refuse(w, status, err)
+			s.refuse(w, r, status, err)
 			return
 		}
 		_ = connection.SetReadDeadline(time.Time{})
@@ -173,7 +177,7 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		err := swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more")
-		Refuse(w, http.StatusInternalServerError, err)
+		s.refuse(w, r, http.StatusInternalServerError, err)
 	}
 }
 
@@ -198,6 +202,13 @@ func Refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, "%s\n", swarm.Encode(problemOf(err)))
+}
+
+// refuse answers with an error, in the format of the path.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err error) {
+	if s.options.Refuse == nil || !s.options.Refuse(w, r, status, err) {
+		Refuse(w, status, err)
+	}
 }
 
 // An errorWriter converts plain-text errors of other packages to JSON.

@@ -66,6 +66,9 @@ type Options struct {
 	Agent  func(token string) (Agent, error)
 	Routes http.Handler // all paths but /mcp, for clients with the key; nil = none
 	Key    Key          // opens Routes
+	// Refuse answers a request that is not admitted, if its path has a format of its own for errors.
+	// Otherwise it returns false, and the answer is {error, hint}. nil = no path has one.
+	Refuse func(w http.ResponseWriter, r *http.Request, status int, err error) bool
 	// CheckPeer returns an error if the client of a connection must not use the key; nil = all may.
 	CheckPeer func(net.Conn) error
 	TLS       *tls.Certificate // nil = plain HTTP, on this machine only
