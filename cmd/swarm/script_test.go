@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,6 +59,19 @@ func TestOpenAPIScripts(t *testing.T) {
 	runScripts(t, "openapi", pathWith(t, npmtest.Redocly, "redocly", npmtest.OpenAPITypeScript, "openapi-typescript"))
 }
 
+// TestRealCollector runs scripts in which runs are told to a real OpenTelemetry Collector, where that
+// was built.
+func TestRealCollector(t *testing.T) {
+	program := npmtest.Collector(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COLLECTOR_PORT", strconv.Itoa(free.Addr().(*net.TCPAddr).Port))
+	free.Close()
+	runScripts(t, "real-collector", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
 // TestMCPScripts runs scripts whose agents use a tool server from npm, where that is installed.
 func TestMCPScripts(t *testing.T) {
 	runScripts(t, "mcp", pathWith(t, npmtest.Filesystem, "mcp-server-filesystem"))
@@ -87,7 +102,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH"} {
+			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH", "COLLECTOR_PORT"} {
 				env.Setenv(variable, os.Getenv(variable))
 			}
 			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made

@@ -63,6 +63,17 @@ func Path(t testing.TB, spec, program string) string {
 	return file
 }
 
+// Collector is a real OpenTelemetry Collector, which scripts/collector.sh builds.
+func Collector(t testing.TB) string {
+	t.Helper()
+	notShort(t)
+	file := filepath.Join(cache(), "otelcol@0.160.0", "otelcol")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("skipped: not built: an OpenTelemetry Collector (make test-agents builds it)")
+	}
+	return file
+}
+
 // Bubblewrap is the program with which sandboxes are tested: the one that scripts/sandbox.sh unpacks, or the system's.
 func Bubblewrap(t testing.TB) string {
 	t.Helper()

@@ -114,6 +114,10 @@ func pairs(attrs []*commonpb.KeyValue) (all []string) {
 			text = strconv.FormatInt(v.IntValue, 10)
 		case *commonpb.AnyValue_DoubleValue:
 			text = strconv.FormatFloat(v.DoubleValue, 'g', -1, 64)
+		case *commonpb.AnyValue_ArrayValue:
+			for _, one := range v.ArrayValue.GetValues() {
+				text += "[" + one.GetStringValue() + "]"
+			}
 		}
 		all = append(all, a.Key+"="+text)
 	}

@@ -144,6 +144,8 @@ type Reply struct {
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text
 	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.
 	SessionTotal *swarm.Usage
+	// Requests are those to a model over HTTP, at most swarm.MaxRequests.
+	Requests []swarm.ModelRequest
 }
 
 // IsCut says whether the beginning of the output is missing.

@@ -195,6 +195,7 @@ func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
 		t = f.newTurn(e, "", "", 0, 0)
 	}
 	delete(f.turns, e.Turn)
+	f.requestsSent(t, e, end.Requests)
 	t.attrs = append(t.attrs, attr{keyOutcome, string(end.Status)})
 	if t.starts > 1 {
 		t.attrs = append(t.attrs, attr{keyStarts, t.starts})
@@ -228,21 +229,61 @@ func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
 	}
 }
 
-// addUsage adds what the turn has cost and, if wanted, its prompt and output.
-func (f *fold) addUsage(t *turn, end swarm.CallEnd) {
-	u := end.Usage
+// requestsSent makes the spans of a turn's requests to a model over HTTP. The turn's end has them.
+// The last start of the turn sent them, and they lie within it whatever the clocks say.
+func (f *fold) requestsSent(t *turn, e *swarm.Event, all []swarm.ModelRequest) {
+	for i, r := range all {
+		s := span{
+			trace:  f.trace,
+			id:     spanOf(f.trace, "request", string(e.Turn)+" "+strconv.FormatInt(t.starts, 10)+" "+strconv.Itoa(i)),
+			parent: t.id,
+			name:   chat + " " + r.Model,
+			kind:   kindClient,
+			start:  t.began.Add(r.After),
+			attrs:  text([]attr{{keyOperation, chat}}, keyProvider, t.provider),
+		}
+		s.attrs = text(append(s.attrs, attr{keyModel, r.Model}), keyAnswered, r.Answered)
+		if r.Finish != "" {
+			s.attrs = append(s.attrs, attr{keyFinish, []string{r.Finish}})
+		}
+		s.attrs = usageOf(s.attrs, r.Usage)
+		s.attrs = append(s.attrs, attr{keyAgent, e.Agent}, attr{keyRun, f.run}, attr{keyTurn, string(e.Turn)})
+		if r.Kind != "" {
+			s.status, s.message = statusError, string(r.Kind)
+			s.attrs = append(s.attrs, attr{keyError, string(r.Kind)})
+		}
+		s.start = earlier(s.start, e.Time)
+		f.endSpanAt(s, e, earlier(s.start.Add(r.Took), e.Time))
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// usageOf adds what a turn or a request has cost.
+func usageOf(attrs []attr, u swarm.Usage) []attr {
 	if u.Tokens() > 0 {
-		t.attrs = append(t.attrs, attr{keyInputTokens, u.InputTokens}, attr{keyOutputTokens, u.OutputTokens})
+		attrs = append(attrs, attr{keyInputTokens, u.InputTokens}, attr{keyOutputTokens, u.OutputTokens})
 	}
 	if u.CachedTokens > 0 {
-		t.attrs = append(t.attrs, attr{keyCachedTokens, u.CachedTokens})
+		attrs = append(attrs, attr{keyCachedTokens, u.CachedTokens})
 	}
 	if u.USD > 0 {
-		t.attrs = append(t.attrs, attr{keyCost, u.USD})
+		attrs = append(attrs, attr{keyCost, u.USD})
 	}
 	if u.Estimated {
-		t.attrs = append(t.attrs, attr{keyEstimated, true})
+		attrs = append(attrs, attr{keyEstimated, true})
 	}
+	return attrs
+}
+
+// addUsage adds what the turn has cost and, if wanted, its prompt and output.
+func (f *fold) addUsage(t *turn, end swarm.CallEnd) {
+	t.attrs = usageOf(t.attrs, end.Usage)
 	if end.Session != "" && !slices.ContainsFunc(t.attrs, func(a attr) bool { return a.key == keyConversation }) {
 		t.attrs = append(t.attrs, attr{keyConversation, end.Session})
 	}
@@ -374,10 +415,12 @@ func (f *fold) mark(e *swarm.Event) {
 	f.where(e).addEvent(e.Time, "swarm."+string(e.Kind), attrs...)
 }
 
-// endSpan ends a span, unless it was exported before.
-func (f *fold) endSpan(s span, e *swarm.Event) {
+// endSpan ends a span at the time of an event, unless it was exported before.
+func (f *fold) endSpan(s span, e *swarm.Event) { f.endSpanAt(s, e, e.Time) }
+
+func (f *fold) endSpanAt(s span, e *swarm.Event, end time.Time) {
 	if e.Seq > f.before.Spans {
-		s.seq, s.end = e.Seq, e.Time
+		s.seq, s.end = e.Seq, end
 		f.spans = append(f.spans, s)
 	}
 }

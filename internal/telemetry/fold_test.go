@@ -95,3 +95,42 @@ func TestHowLongAToolTook(t *testing.T) {
 		t.Errorf("%v is not in %v", long, turn)
 	}
 }
+
+// Requests to a model are spans of their own below the turn, retries too, and lie within it.
+func TestRequestsToAModel(t *testing.T) {
+	s := newStage(t)
+	s.write(swarm.TurnStarted, "a/1/1", swarm.TurnStart{Start: 1, Provider: "mine", Model: "m"})
+	s.write(swarm.TurnEnded, "a/1/1", swarm.CallEnd{Status: swarm.CallOK, Requests: []swarm.ModelRequest{
+		{Took: time.Nanosecond, Model: "m", Kind: swarm.RateLimited},
+		{After: time.Nanosecond, Took: 2 * time.Nanosecond, Model: "m", Answered: "m-2026", Finish: "tool_calls", Usage: swarm.Usage{InputTokens: 10, OutputTokens: 5, CachedTokens: 3}},
+		{After: time.Hour, Took: time.Hour, Model: "m", Answered: "m-2026", Finish: "stop", Usage: swarm.Usage{InputTokens: 20, OutputTokens: 5, Estimated: true}},
+	}})
+	s.join()()
+	s.want("chat m", "chat m", "chat m", "invoke_agent a")
+	spans := s.collector.Spans()
+	turn, ids := spans[3], map[string]bool{}
+	for i, x := range spans[:3] {
+		if ids[string(x.SpanId)] = true; string(x.ParentSpanId) != string(turn.SpanId) || x.StartTimeUnixNano < turn.StartTimeUnixNano || x.EndTimeUnixNano > turn.EndTimeUnixNano || x.EndTimeUnixNano < x.StartTimeUnixNano {
+			t.Errorf("request %d is %v, in the turn %v", i, x, turn)
+		}
+	}
+	if took := spans[1].EndTimeUnixNano - spans[1].StartTimeUnixNano; took != 2 || len(ids) != 3 {
+		t.Errorf("it took %d ns, and there are %d ids", took, len(ids))
+	}
+	tree := s.collector.Tree()
+	for _, lines := range []string{
+		"chat m (client, error rate_limited)\n",
+		"chat m (client, unset)\n",
+		"gen_ai.operation.name=chat\n",
+		"gen_ai.response.model=m-2026\n",
+		"gen_ai.response.finish_reasons=[tool_calls]\n",
+		"gen_ai.response.finish_reasons=[stop]\n",
+		"gen_ai.usage.cache_read.input_tokens=N\n",
+		"error.type=rate_limited\n",
+		"swarm.usage.estimated=true\n",
+	} {
+		if !strings.Contains(tree, lines) {
+			t.Errorf("%q is not in\n%s", lines, tree)
+		}
+	}
+}

@@ -9,6 +9,8 @@ const (
 	keyProvider     = "gen_ai.provider.name"
 	keyAgent        = "gen_ai.agent.name"
 	keyModel        = "gen_ai.request.model"
+	keyAnswered     = "gen_ai.response.model"
+	keyFinish       = "gen_ai.response.finish_reasons"
 	keyConversation = "gen_ai.conversation.id"
 	keyWorkflow     = "gen_ai.workflow.name"
 	keyInputTokens  = "gen_ai.usage.input_tokens"
@@ -26,6 +28,7 @@ const (
 	invokeWorkflow = "invoke_workflow"
 	invokeAgent    = "invoke_agent"
 	executeTool    = "execute_tool"
+	chat           = "chat"
 
 	metricTokens   = "gen_ai.client.token.usage"
 	metricDuration = "gen_ai.client.operation.duration"

@@ -2,7 +2,7 @@ package telemetry
 
 import "time"
 
-// An attr is a named value: a string, an int64, a float64 or a bool.
+// An attr is a named value: a string, an int64, a float64, a bool or a list of strings.
 type attr struct {
 	key   string
 	value any

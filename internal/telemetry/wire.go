@@ -103,6 +103,12 @@ func (m *message) value(v any) {
 		*m = binary.AppendUvarint(*m, uint64(v))
 	case float64:
 		m.always64(4, math.Float64bits(v))
+	case []string:
+		m.inner(5, func(list *message) {
+			for _, one := range v {
+				list.inner(1, func(of *message) { of.value(one) })
+			}
+		})
 	}
 }
 

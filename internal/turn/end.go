@@ -34,7 +34,7 @@ func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept s
 	if err != nil {
 		return result, err
 	}
-	result.CarriedOver, result.Usage = true, swarm.Usage{}
+	result.CarriedOver, result.Usage, result.Requests = true, swarm.Usage{}, nil
 	text, err := r.Log.Body(result.Output)
 	if err != nil {
 		return result, err
@@ -54,6 +54,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten, end.SessionTotal = end.Session != reply.Session, reply.SessionTotal
+	end.Requests = reply.Requests
 	end.Outside = w.violation.files()
 	b := swarm.Batch{Absent: []string{w.nextStart()}}
 	var output []byte

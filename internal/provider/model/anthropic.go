@@ -198,6 +198,7 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
 		Message struct {
+			Model json.RawMessage                   `json:"model"`
 			Usage provider.Reported[anthropicUsage] `json:"usage"`
 		} `json:"message"`
 		Block block `json:"content_block"`
@@ -221,6 +222,7 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 	}
 	switch e.Type {
 	case "message_start":
+		l.answer.model = decodeText(e.Message.Model)
 		l.setTokens(&e.Message.Usage)
 	case "content_block_start":
 		return l.addBlock(&e.Block)
@@ -282,6 +284,7 @@ func (l *anthropicListener) setStop(reason string) {
 
 func (l *anthropicListener) handleWhole(data []byte) error {
 	var m struct {
+		Model      json.RawMessage                   `json:"model"`
 		Content    []block                           `json:"content"`
 		StopReason string                            `json:"stop_reason"`
 		Usage      provider.Reported[anthropicUsage] `json:"usage"`
@@ -292,6 +295,7 @@ func (l *anthropicListener) handleWhole(data []byte) error {
 	if m.Content == nil && problemOf(data) != nil {
 		return failureIn(data)
 	}
+	l.answer.model = decodeText(m.Model)
 	l.setTokens(&m.Usage)
 	for i := range m.Content {
 		if err := l.addBlock(&m.Content[i]); err != nil {

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -159,7 +160,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 			}, swarm.Errorf(swarm.BadInput, "nothing says which model of the provider %q is to do it", m.spec.Name).
 				WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
 	}
-	t := &turn{model: m, key: key, headers: headers, redactor: m.redactorFor(held), request: r, live: live, conversation: c}
+	t := &turn{model: m, key: key, headers: headers, redactor: m.redactorFor(held), request: r, live: live, conversation: c, began: time.Now()}
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = swarm.CutError(ctx)

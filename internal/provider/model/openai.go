@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -234,6 +235,7 @@ func (d *openaiCallDelta) UnmarshalJSON(data []byte) (err error) {
 }
 
 type openaiChunk struct {
+	Model   json.RawMessage `json:"model"`
 	Choices []struct {
 		Index        int         `json:"index"`
 		Delta        openaiDelta `json:"delta"`
@@ -301,6 +303,7 @@ func (l *openaiListener) handleChunk(data []byte) error {
 		}
 		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
 	}
+	l.answer.model = cmp.Or(decodeText(c.Model), l.answer.model)
 	l.answer.heard = l.answer.heard || c.Choices != nil || c.Usage.Given
 	for i := range c.Choices {
 		choice := &c.Choices[i]

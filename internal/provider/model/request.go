@@ -43,7 +43,9 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said any, err error) {
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
 	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
+		began := time.Now()
 		a, said, err = t.askOnce(ctx, body)
+		t.noteRequest(ctx, began, a, err)
 		if f, ok := errors.AsType[*provider.Failure](err); ok && a.shown {
 			f.Again = false
 		}

@@ -141,6 +141,7 @@ type responsesListener struct {
 
 // A response is the whole response, at its end.
 type response struct {
+	Model      json.RawMessage                   `json:"model"`
 	Status     string                            `json:"status"`
 	Output     []json.RawMessage                 `json:"output"`
 	Error      json.RawMessage                   `json:"error"`
@@ -212,6 +213,7 @@ func (l *responsesListener) handleEnd(data []byte) error {
 		return err
 	}
 	a := l.answer
+	a.model = decodeText(r.Model)
 	if u := r.Usage.Value; r.Usage.Given {
 		f := provider.Figures{Unusable: r.Usage.Unusable}
 		in, out := f.Count(u.Input), f.Count(u.Output)

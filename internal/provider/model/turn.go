@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"swarm"
@@ -59,6 +60,8 @@ type answer struct {
 	stop   stop
 	tokens providerkind.Tokens
 	usd    *float64 // what the server says that the answer costs; nil = it does not say
+	model  string   // that the server says has answered
+	usage  swarm.Usage
 	// unusable: a figure of the tokens was not one
 	unusable bool
 	heard    bool // something of it was understood
@@ -90,6 +93,8 @@ type turn struct {
 
 	output    process.Tail // of the last answer
 	usage     swarm.Usage
+	began     time.Time
+	requests  []swarm.ModelRequest
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	badRounds int
@@ -164,7 +169,41 @@ func (t *turn) reserve() error {
 }
 
 func (t *turn) reply() provider.Reply {
-	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short}
+	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
+}
+
+// noteRequest keeps what a request came to, which OpenTelemetry is told.
+func (t *turn) noteRequest(ctx context.Context, began time.Time, a *answer, err error) {
+	if len(t.requests) == swarm.MaxRequests {
+		return
+	}
+	r := swarm.ModelRequest{
+		After: began.Sub(t.began), Took: time.Since(began), Model: t.conversation.model,
+		Answered: excerpt.Head(t.redactor.String(a.model), maxQuoted), Finish: a.finish(), Usage: a.usage,
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		r.Kind = swarm.KindOf(swarm.CutError(ctx))
+	case errors.Is(err, errOption):
+		r.Kind = swarm.BadInput
+	default:
+		r.Kind = swarm.KindOf(err)
+	}
+	t.requests = append(t.requests, r)
+}
+
+// finish says why an answer ended, by the names that OpenTelemetry has for it.
+func (a *answer) finish() string {
+	switch {
+	case a.stop == stopDone && len(a.calls) > 0:
+		return "tool_calls"
+	case a.stop == stopDone:
+		return "stop"
+	case a.stop == stopRefusal:
+		return "content_filter"
+	}
+	return string(a.stop)
 }
 
 // newAnswer makes an answer whose text is shown while it comes. end shows what redaction held back.
@@ -233,6 +272,7 @@ func (t *turn) addUsage(a *answer, asked int64) {
 	default:
 		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
+	a.usage = u
 	t.usage = t.usage.Plus(u)
 	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 }
