@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -194,6 +195,12 @@ func TestTools(t *testing.T) {
 		asked := b.server.Requests()
 		if got := strings.Join(asked[1].Results, "|"); got != `3|{"error":"13 is not added","hint":"take 12"}` {
 			t.Errorf("the model was told %s", got)
+		}
+		if text, _ := b.message(swarm.DeltaText); text != "Let me add.\n3." { // the lines of the tools come between
+			t.Errorf("it was shown as %q", text)
+		}
+		if first := slices.IndexFunc(b.deltas, func(d swarm.Delta) bool { return d.Kind == swarm.DeltaTool }); first < 1 || b.deltas[first-1].Text != "\n" {
+			t.Errorf("the tool stands in the line of the text: %+v", b.deltas[:first+1])
 		}
 		if fmt.Sprint(asked[0].Tools, asked[1].Tools) != "[add] [add]" {
 			t.Errorf("it was offered %v, then %v", asked[0].Tools, asked[1].Tools)

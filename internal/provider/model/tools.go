@@ -17,6 +17,7 @@ import (
 // cannot be done is answered too, so that the model can correct it. A model that makes only such
 // calls several times in a row is given up.
 func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
+	t.endLine()
 	r := round{message: said}
 	senseless := ""
 	for _, c := range calls {

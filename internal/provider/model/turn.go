@@ -98,7 +98,8 @@ type turn struct {
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	badRounds int
-	images    int // that the tools of the turn have shown
+	images    int  // that the tools of the turn have shown
+	lineOpen  bool // the text that was shown last has not ended its line
 }
 
 // run asks the model until an answer calls no tools.
@@ -168,6 +169,15 @@ func (t *turn) reserve() error {
 	return t.request.Reserve(t.usage.Plus(need))
 }
 
+// endLine ends the line of the text so far. Else the text of the next answer would run on in it, and
+// the tools, which have lines of their own, would stand before it.
+func (t *turn) endLine() {
+	if t.lineOpen {
+		t.live(swarm.Delta{Kind: swarm.DeltaText, Text: "\n"})
+		t.lineOpen = false
+	}
+}
+
 func (t *turn) reply() provider.Reply {
 	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
 }
@@ -215,6 +225,7 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 		}
 		if kind == swarm.DeltaText {
 			_, _ = t.output.Write([]byte(text))
+			t.lineOpen = !strings.HasSuffix(text, "\n")
 		}
 		t.live(swarm.Delta{Kind: kind, Text: text})
 	}
