@@ -399,6 +399,7 @@ type ProviderSpec struct {
 	Models     map[string]string `json:"models,omitempty"` // by tier: small, medium, large
 	// Model is for turns that name neither a model nor a tier. "" leaves the choice to the program.
 	Model string `json:"model,omitempty"`
+	Mode  string `json:"mode,omitempty"` // of an ACP agent's sessions; "" leaves the choice to us and the program
 	// The parameters of models over HTTP. "" and nil leave the choice to the server.
 	MaxTokens   int64             `json:"max_tokens,omitempty"` // the maximum length of an answer
 	Temperature *float64          `json:"temperature,omitempty"`

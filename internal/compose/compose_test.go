@@ -88,6 +88,8 @@ func TestSchemaKnowsTheKeysOfKinds(t *testing.T) {
 		`mine: {kind: openai, extra: {tools: []}}`:                                       false,
 		`mine: {kind: anthropic, thinking: 2048, service_tier: auto}`:                    true,
 		`mine: {kind: anthropic, thinking: 12}`:                                          false,
+		`mine: {kind: acp, command: [codex-acp], mode: read-only}`:                       true,
+		`mine: {kind: openai, mode: read-only}`:                                          false,
 		`mine: {command: [cat]}`:                                                         false, // no kind
 		`mine:`:                                                                          false,
 		`codex:`:                                                                         true, // the name is the kind

@@ -65,6 +65,7 @@ type providerKeys struct {
 	BaseURL     text        `key:"base_url" doc:"Where its server is."`
 	API         text        `key:"api" among:"apis" doc:"Which API of OpenAI its server is asked by: responses, or chat; without it responses at OpenAI itself, and chat at a base_url."`
 	Models      named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
+	Mode        text        `key:"mode" doc:"The session mode of an ACP agent, by the name that its program has for it."`
 	MaxTokens   integer     `key:"max_tokens" min:"1" doc:"How long an answer of a model over HTTP may be."`
 	Temperature number      `key:"temperature" max:"2" doc:"The sampling temperature of a model over HTTP; without it the default of its server."`
 	Effort      text        `key:"effort" among:"efforts" doc:"How much a model over HTTP thinks; not every model takes every word."`

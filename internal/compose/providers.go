@@ -146,7 +146,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
 		s.Effort, s.Thinking, s.ServiceTier, s.Extra = v.Effort.value, v.Thinking.value, v.ServiceTier.value, v.Extra.json
-		s.API, s.MaxTokens, s.Sandbox = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox()
+		s.API, s.MaxTokens, s.Sandbox, s.Mode = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox(), v.Mode.value
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value
 		}

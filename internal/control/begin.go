@@ -48,7 +48,7 @@ func (b *Begin) Ready(h *statedir.Home) error {
 	if err := b.Confirmed(h); err != nil {
 		return err
 	}
-	return preflight(b.Bundle, b.Dir, b.Waiting)
+	return preflight(b.Bundle, b.Dir, h, b.Waiting)
 }
 
 // Confirmed reports whether a person has confirmed what the run's file does. The person is asked, if

@@ -16,8 +16,9 @@ import (
 )
 
 // preflight checks before a run starts whether the agents of a plan can be reached and can work as
-// the plan asks. waiting reports the checks that take long.
-func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
+// the plan asks. known are the versions of programs that were started before. waiting reports the
+// checks that take long.
+func preflight(b *compose.Bundle, dir string, known provider.Versions, waiting ProgressReport) error {
 	for _, a := range b.Plan.AllAgents() {
 		if a.Root == "" {
 			continue
@@ -40,7 +41,7 @@ func preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 			return blamed(b.Places.Servers[s.Name], err)
 		}
 	}
-	return checkProviders(b, dir, waiting)
+	return checkProviders(b, dir, known, waiting)
 }
 
 // workspaceOf returns the folder that a file names for the agents of swarms; "" = none.
@@ -65,14 +66,14 @@ func blamed(at compose.Place, err error) error {
 
 // checkProviders checks all providers in parallel, because some are programs that take a second to
 // answer.
-func checkProviders(b *compose.Bundle, dir string, waiting ProgressReport) error {
+func checkProviders(b *compose.Bundle, dir string, known provider.Versions, waiting ProgressReport) error {
 	specs := b.Plan.Providers
 	found := make([]error, len(specs))
 	var looking sync.WaitGroup
 	open := newPendingChecks(specs)
 	for i, spec := range specs {
 		looking.Go(func() {
-			found[i] = checkProvider(b, spec, dir)
+			found[i] = checkProvider(b, spec, dir, known)
 			open.done(spec.Name)
 		})
 	}
@@ -89,9 +90,10 @@ func checkProviders(b *compose.Bundle, dir string, waiting ProgressReport) error
 	return nil
 }
 
-func checkProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
+func checkProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string, known provider.Versions) error {
 	at := b.Places.Providers[spec.Name]
 	opt := ProviderOptions(spec, b.Bodies, dir)
+	opt.Versions = known
 	if err := provider.NewSandbox(spec, opt).Check(); err != nil {
 		return blamed(at, err)
 	}

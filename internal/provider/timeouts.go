@@ -7,8 +7,10 @@ const (
 	Tries       = 8                      // of one request to a server
 	FirstWait   = 500 * time.Millisecond // before the second try; it doubles for each further one
 	LongestWait = 5 * time.Minute        // that a server may ask for
-	Silence     = 10 * time.Minute       // without data, after which a server's answer counts as broken off
+	Silence     = 10 * time.Minute       // without data, after which the answer of a server or a model counts as broken off
+	Patience    = 5 * time.Minute        // with a program that waits because its model's server told it to come back later
 	KeepIdle    = 10 * time.Minute       // that an idle program is kept
 	CheckTime   = 30 * time.Second       // for all that a check asks a program: some take seconds to start
 	CancelTime  = 100 * time.Millisecond // in which an agent whose turn is cut may end by itself
+	SettleTime  = 5 * time.Second        // in which a program may do so after the turn's end, to keep its session
 )

@@ -29,6 +29,7 @@ const (
 	keyBaseURL     = "base_url"
 	keyAPI         = "api"
 	keyModels      = "models"
+	keyMode        = "mode"
 	keyMaxTokens   = "max_tokens"
 	keyTemperature = "temperature"
 	keyEffort      = "effort"
@@ -151,7 +152,7 @@ var table = []*Kind{
 		KeyVars: []string{"OPENCODE_API_KEY"},
 	},
 	{
-		Name: ACP, Keys: programKeys, Instead: ownServer,
+		Name: ACP, Keys: append([]string{keyMode}, programKeys...), Instead: ownServer,
 		Needs: Need{
 			Key:     keyCommand,
 			Example: "[gemini, --acp]",

@@ -79,7 +79,7 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 			continue
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(p.Name), mapping(field{"kind", verbatim(p.Kind)}, field{"command", p.Command}, field{"script", s.fileFrom(dir, p.ScriptFile)},
-			field{"base_url", p.BaseURL}, field{"api", p.API}, field{"models", p.Models}, field{"max_tokens", p.MaxTokens}, field{"temperature", p.Temperature},
+			field{"base_url", p.BaseURL}, field{"api", p.API}, field{"models", p.Models}, field{"mode", p.Mode}, field{"max_tokens", p.MaxTokens}, field{"temperature", p.Temperature},
 			field{"effort", p.Effort}, field{"thinking", p.Thinking}, field{"service_tier", p.ServiceTier}, field{"images", p.Images}, field{"extra", p.Extra},
 			field{"price", p.Price}, field{"env", p.Env}, field{"headers", p.Headers}, field{"sandbox", sandbox(p.Sandbox)}))
 	}

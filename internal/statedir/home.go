@@ -11,6 +11,7 @@
 //	work/<run>/             the files of a swarm's agents
 //	artifacts/              bytes that envelopes refer to
 //	prompts/                prompts for all projects
+//	versions/               versions of programs that were started for a check
 //	token                   the key of our own server
 //	of-agent                the folder was made by an agent's program
 //

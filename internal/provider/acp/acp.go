@@ -8,11 +8,14 @@
 //
 //   - [host.Turn] takes the agent's idle program, or starts one.
 //   - runTurn does what is still to do of initialize, session/new and session/prompt.
-//   - A program that ended its turn by itself is kept for the next one. Any other is ended.
+//   - A program that ended its turn by itself is kept for the next one, and so is one whose turn was
+//     cut to say something to its agent: it gets some time to stop, and the next turn waits for that.
+//     Any other is ended.
 package acp
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,13 +35,18 @@ type host struct {
 	kind   *providerkind.Kind
 	preset preset // empty for the kind acp
 	argv   []string
+	mode   string // of its sessions; "" = what is usual
 	dir    string
 	env    *process.Environment
 	grace  time.Duration
+	quiet  time.Duration    // how long the model of an agent may say nothing
+	settle time.Duration    // how long a program may take to obey a cancel
 	hidden []string         // folders that are not there for an agent
 	guard  permission.Guard // files that an agent writes only if its tools name them
 	self   string           // our own program, which agents without HTTP start as their MCP server
 	box    *sandbox.Box
+	args   []string // after the user's own, beside those of the preset
+	known  provider.Versions
 
 	provider.Idle[*agentProgram]
 }
@@ -54,7 +62,10 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err := provider.CheckCommand(spec); err != nil {
 		return nil, err
 	}
-	env, err := process.NewEnvironment(opt.Environ, spec.Env)
+	args, shown := provider.ShowAllTools(spec.Command...)
+	added := provider.Unset(opt.Environ, shown)
+	maps.Copy(added, spec.Env)
+	env, err := process.NewEnvironment(opt.Environ, added)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +84,14 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		kind:   kind,
 		preset: presets[spec.Kind],
 		argv:   spec.Command,
+		args:   args,
+		known:  opt.Versions,
+		mode:   spec.Mode,
 		dir:    opt.Dir,
 		env:    env,
 		grace:  opt.Grace,
+		quiet:  provider.Silence,
+		settle: provider.SettleTime,
 		box:    provider.NewSandbox(spec, opt),
 		hidden: hidden,
 		guard:  opt.Guard,
@@ -123,10 +139,11 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 
 // arguments makes the command line of the program.
 func (h *host) arguments(r provider.Request) []string {
-	if h.preset.args == nil {
-		return h.argv
+	args := slices.Concat(h.argv, h.args)
+	if h.preset.args != nil {
+		args = append(args, h.preset.args(r.Model, r.Phase)...)
 	}
-	return slices.Concat(h.argv, h.preset.args(r.Model, r.Phase))
+	return args
 }
 
 // acquireProgram takes the program that waits for the agent, or starts one. The program leaves the
@@ -142,11 +159,14 @@ func (h *host) acquireProgram(r provider.Request, t *turn) (*agentProgram, error
 	key := h.launchKey(r)
 	p, ok := h.Take(r)
 	if ok {
-		if p.launchKey == key && !p.conn.isClosed() {
+		if p.launchKey == key && p.awaitSettled(t.ctx) {
 			p.attach(t)
 			return p, nil
 		}
 		p.end()
+	}
+	if t.isCut() {
+		return nil, swarm.CutError(t.ctx)
 	}
 	path, missing := h.programSpec().Find(r.Dir)
 	if missing != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/process"
@@ -153,6 +154,43 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// The mode of a session is that of the provider, by the option or the method that the agent has.
+func TestMode(t *testing.T) {
+	for _, c := range []struct {
+		part, mode, variable string
+		want                 string // what the agent is in, or the error
+		hint                 string
+	}{
+		{part: "good"},
+		{part: "good", mode: "code", want: "code"},
+		{part: "good", mode: "cod", want: `the agent of the provider "actors" has no mode "cod"`, hint: `did you mean "code"`},
+		{part: "poor", mode: "code", want: `the agent of the provider "actors" does not let its mode be chosen`, hint: "take `mode` away"},
+		{part: "codex", want: "workspace-write"}, // in its own, another model would review our tools
+		{part: "codex", mode: "agent", want: "agent"},
+		{part: "codex", mode: "read-only", want: "read-only"},
+		{part: "codex", mode: "agent-full", want: `the agent of the provider "actors" has no mode "agent-full"`, hint: `did you mean "agent-full-access"`},
+		{part: "codex", variable: "agent", want: "agent"}, // as the user wants it
+	} {
+		t.Run(c.part+" "+c.mode, func(t *testing.T) {
+			h := newTheatre(t, c.part, func(s *swarm.ProviderSpec) {
+				if s.Mode = c.mode; c.variable != "" {
+					s.Env["INITIAL_AGENT_MODE"] = c.variable
+				}
+			})
+			for range 2 { // a later turn in the same session
+				reply, err := h.turn(h.request("say mode ", "mode"))
+				got := strings.TrimPrefix(string(reply.Output), "mode")
+				if err != nil {
+					got = err.Error()
+				}
+				if strings.TrimSpace(got) != c.want || !strings.Contains(hint(err), c.hint) || err != nil && swarm.KindOf(err) != swarm.BadInput {
+					t.Errorf("%q (%s), want %q", got, hint(err), c.want)
+				}
+			}
+		})
+	}
+}
+
 func hint(err error) string {
 	if e, ok := err.(*swarm.Error); ok {
 		return e.Hint
@@ -209,6 +247,78 @@ func TestInterrupt(t *testing.T) {
 	r.Fresh = "who"
 	if again := strings.Fields(string(h.good(r).Output)); !slices.Equal(again, first) {
 		t.Errorf("%v went on as %v", first, again)
+	}
+}
+
+// TestLateCancel: a turn that is cut ends at once, and its program may stop later. The next turn
+// waits for that and continues the session.
+func TestLateCancel(t *testing.T) {
+	h := newTheatre(t, "good")
+	first := strings.Fields(string(h.good(h.request("who")).Output))
+	<-h.heard
+	r, stop := h.request(""), h.dir+"/stop"
+	r.Session, r.Fresh = first[1], "obey "+stop
+	if err := h.cutWhen(r, swarm.Errorf(swarm.CutToSpeak, "somebody speaks")); swarm.KindOf(err) != swarm.CutToSpeak {
+		t.Fatalf("%v", err)
+	}
+	again := make(chan []string)
+	go func() {
+		r.Fresh = "who"
+		reply, err := h.turn(r)
+		if err != nil {
+			t.Error(err)
+		}
+		again <- strings.Fields(string(reply.Output))
+	}()
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := <-again; !slices.Equal(again, first) {
+		t.Errorf("%v went on as %v", first, again)
+	}
+}
+
+// TestLateCancelIsCut: a turn that waits for the program of the turn before is cut like any other.
+func TestLateCancelIsCut(t *testing.T) {
+	h := newTheatre(t, "good")
+	if err := h.cutWhen(h.request("obey "+h.dir+"/never"), swarm.Errorf(swarm.CutToSpeak, "somebody speaks")); swarm.KindOf(err) != swarm.CutToSpeak {
+		t.Fatalf("%v", err)
+	}
+	ctx, cut := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := h.agent.Turn(ctx, h.request("say hi"), h.live)
+		ended <- err
+	}()
+	cut(swarm.Errorf(swarm.CutByCancel, "no longer wanted"))
+	if err := <-ended; swarm.KindOf(err) != swarm.CutByCancel {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNeverObeys: a program that does not stop is ended, and the next turn has another.
+func TestNeverObeys(t *testing.T) {
+	h := newTheatre(t, "good")
+	acp.SetLimits(h.agent, provider.Silence, time.Millisecond)
+	r := h.request("obey " + h.dir + "/never")
+	if err := h.cutWhen(r, swarm.Errorf(swarm.CutToSpeak, "somebody speaks")); swarm.KindOf(err) != swarm.CutToSpeak {
+		t.Fatalf("%v", err)
+	}
+	if reply := h.good(h.request("say here")); string(reply.Output) != "here" {
+		t.Errorf("%q", reply.Output)
+	}
+}
+
+// TestSilence: a model that says nothing for too long fails the turn, and its program is ended.
+func TestSilence(t *testing.T) {
+	h := newTheatre(t, "good")
+	acp.SetLimits(h.agent, time.Millisecond, provider.SettleTime)
+	_, err := h.turn(h.request("wait"))
+	if swarm.KindOf(err) != swarm.NoResult || !strings.Contains(err.Error(), "the agent said nothing for 1ms") || !strings.Contains(hint(err), "network") {
+		t.Errorf("%v (%s)", err, hint(err))
+	}
+	if left := process.OfRun(h.run()); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	switch part := os.Getenv(playing); part {
 	case "":
 		os.Exit(m.Run())
-	case "good", "poor", "claude":
+	case "good", "poor", "claude", "codex":
 		play(part)
 	default:
 		if misbehave[part] == nil {
@@ -58,11 +58,13 @@ func TestMain(m *testing.M) {
 // what the protocol requires of every agent.
 func play(part string) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	a := &actor{poor: part == "poor", name: map[string]string{"claude": "@agentclientprotocol/claude-agent-acp"}[part], cancels: map[sdk.SessionId]chan struct{}{}}
+	a := &actor{poor: part == "poor", name: actorNames[part], cancels: map[sdk.SessionId]chan struct{}{}}
 	heard, hears := io.Pipe()
 	a.conn = sdk.NewAgentSideConnection(a, os.Stdout, heard)
 	_, _ = io.Copy(hears, os.Stdin) // not before it knows its connection
 }
+
+var actorNames = map[string]string{"claude": "@agentclientprotocol/claude-agent-acp", "codex": "@agentclientprotocol/codex-acp"}
 
 type actor struct {
 	sdk.Agent
@@ -75,6 +77,7 @@ type actor struct {
 	cancels  map[sdk.SessionId]chan struct{}
 	servers  string // what it was told of tool servers
 	model    string
+	mode     string
 }
 
 func (a *actor) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
@@ -91,7 +94,23 @@ func (a *actor) NewSession(_ context.Context, p sdk.NewSessionRequest) (sdk.NewS
 	a.sessions++
 	id := sdk.SessionId(fmt.Sprintf("session-%d-%d", os.Getpid(), a.sessions))
 	a.learn(id, p.McpServers)
-	return sdk.NewSessionResponse{SessionId: id, ConfigOptions: a.options()}, nil
+	return sdk.NewSessionResponse{SessionId: id, ConfigOptions: a.options(), Modes: a.modes()}, nil
+}
+
+// modes are those of codex-acp. Others have an option for it, or none.
+func (a *actor) modes() *sdk.SessionModeState {
+	if a.name != actorNames["codex"] {
+		return nil
+	}
+	a.mode = "agent"
+	return &sdk.SessionModeState{CurrentModeId: "agent", AvailableModes: []sdk.SessionMode{{Id: "read-only"}, {Id: "workspace-write"}, {Id: "agent"}, {Id: "agent-full-access"}}}
+}
+
+func (a *actor) SetSessionMode(_ context.Context, p sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = string(p.ModeId)
+	return sdk.SetSessionModeResponse{}, nil
 }
 
 func (a *actor) options() []sdk.SessionConfigOption {
@@ -99,9 +118,15 @@ func (a *actor) options() []sdk.SessionConfigOption {
 		return nil
 	}
 	models := sdk.SessionConfigSelectOptionsUngrouped{{Name: "Small", Value: "small"}, {Name: "Large", Value: "large"}}
-	model := sdk.SessionConfigOptionCategory("model")
-	return []sdk.SessionConfigOption{{Select: &sdk.SessionConfigOptionSelect{Id: "model", Name: "Model", Type: "select", Category: &model, CurrentValue: "small",
+	modes := sdk.SessionConfigSelectOptionsUngrouped{{Name: "Ask", Value: "ask"}, {Name: "Code", Value: "code"}}
+	model, mode := sdk.SessionConfigOptionCategory("model"), sdk.SessionConfigOptionCategory("mode")
+	all := []sdk.SessionConfigOption{{Select: &sdk.SessionConfigOptionSelect{Id: "model", Name: "Model", Type: "select", Category: &model, CurrentValue: "small",
 		Options: sdk.SessionConfigSelectOptions{Ungrouped: &models}}}}
+	if a.name == "" {
+		all = append(all, sdk.SessionConfigOption{Select: &sdk.SessionConfigOptionSelect{Id: "permissions", Name: "Mode", Type: "select", Category: &mode, CurrentValue: "ask",
+			Options: sdk.SessionConfigSelectOptions{Ungrouped: &modes}}})
+	}
+	return all
 }
 
 func (a *actor) learn(id sdk.SessionId, servers []sdk.McpServer) {
@@ -124,7 +149,11 @@ func (a *actor) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (sdk.
 func (a *actor) SetSessionConfigOption(_ context.Context, p sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.model = string(p.ValueId.Value)
+	if p.ValueId.ConfigId == "permissions" {
+		a.mode = string(p.ValueId.Value)
+	} else {
+		a.model = string(p.ValueId.Value)
+	}
 	return sdk.SetSessionConfigOptionResponse{ConfigOptions: a.options()}, nil
 }
 
@@ -175,6 +204,11 @@ func (s *stage) act(word, rest string) error {
 		model := s.model
 		s.mu.Unlock()
 		s.say("%d %s %s", os.Getpid(), s.session, model)
+	case "mode":
+		s.mu.Lock()
+		mode := s.mode
+		s.mu.Unlock()
+		s.say("%s", mode)
 	case "servers":
 		s.mu.Lock()
 		servers := s.servers
@@ -224,6 +258,19 @@ func (s *stage) act(word, rest string) error {
 		s.tell(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Size: 100, Used: 10, Cost: &sdk.Cost{Amount: amount, Currency: "USD"}}})
 	case "tokens":
 		s.usage = &sdk.Usage{InputTokens: 5, OutputTokens: 7, CachedReadTokens: sdk.Ptr(11), CachedWriteTokens: sdk.Ptr(13), TotalTokens: 36}
+	case "obey": // a cancel, but not before a file is there
+		s.say("waiting")
+		s.mu.Lock()
+		cancelled := s.cancels[s.session]
+		s.mu.Unlock()
+		<-cancelled
+		for {
+			if _, err := os.Stat(rest); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		s.stop = sdk.StopReasonCancelled
 	case "stop":
 		s.stop = sdk.StopReason(rest)
 	case "fail":
@@ -374,15 +421,18 @@ type theatre struct {
 	heard  chan swarm.Delta // text, for those who wait for it
 }
 
-func newTheatre(t testing.TB, part string) *theatre {
+func newTheatre(t testing.TB, part string, changes ...func(*swarm.ProviderSpec)) *theatre {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &theatre{TB: t, dir: t.TempDir(), heard: make(chan swarm.Delta, 100)}
-	h.agent, err = acp.Open(swarm.ProviderSpec{Name: "actors", Kind: "acp", Command: []string{self}, Env: map[string]string{playing: part, "MY_API_KEY": "$CANARY"}},
-		provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Hidden: []string{h.dir + "/state"}, Grace: 100 * time.Millisecond})
+	spec := swarm.ProviderSpec{Name: "actors", Kind: "acp", Command: []string{self}, Env: map[string]string{playing: part, "MY_API_KEY": "$CANARY"}}
+	for _, change := range changes {
+		change(&spec)
+	}
+	h.agent, err = acp.Open(spec, provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Hidden: []string{h.dir + "/state"}, Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,23 +21,29 @@ func TestPermission(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tool  string
+		call  string // the whole call, instead of tool
 		ask   string
 		tools []string
 		asks  func(context.Context, swarm.Approval) (bool, string, error)
 		want  string // what the agent was answered, or why the turn is bad
 	}{
-		"by its name":            {tool: "other Deploy", tools: []string{"Deploy"}, want: "once"},
-		"by its kind":            {tool: "edit Change a file", tools: []string{"edit"}, want: "once"},
-		"another":                {tool: "edit Change a file", tools: []string{"read"}, want: `it may not use "Change a file": nobody can be asked`},
-		"ours":                   {tool: "other mcp__swarm__send_handoff", want: "once"},
-		"ours, by Gemini":        {tool: "other send_handoff (swarm MCP Server)", want: "once"},
-		"like ours":              {tool: "other mcp__swarm__send_handoff; rm -rf /", want: `it may not use "mcp__swarm__send_handoff; rm -rf /": nobody can be asked`},
-		"a command like ours":    {tool: "execute swarm_send", want: `it may not use "swarm_send": nobody can be asked`},
-		"a person says yes":      {tool: "execute rm -rf /", asks: yes, want: "once"},
-		"a person says no":       {tool: "execute rm -rf /", asks: no, want: "no"},
-		"the file says no":       {tool: "execute rm -rf /", asks: never, want: `it may not use "rm -rf /": too dangerous`},
-		"only for good":          {tool: "execute rm -rf /", ask: "ask-for-good", asks: yes, want: `it may not use "rm -rf /": it can only be allowed for good`},
-		"only for good, allowed": {tool: "other Deploy", ask: "ask-for-good", tools: []string{"Deploy"}, want: `it may not use "Deploy": it can only be allowed for good`},
+		"by its name":                {tool: "other Deploy", tools: []string{"Deploy"}, want: "once"},
+		"by its kind":                {tool: "edit Change a file", tools: []string{"edit"}, want: "once"},
+		"another":                    {tool: "edit Change a file", tools: []string{"read"}, want: `it may not use "Change a file": nobody can be asked`},
+		"ours":                       {tool: "other mcp__swarm__send_handoff", want: "once"},
+		"ours, by Gemini":            {tool: "other send_handoff (swarm MCP Server)", want: "once"},
+		"ours, by codex-acp":         {call: `{"toolCallId":"c1","kind":"execute","title":"mcp.swarm.send_handoff","rawInput":{"server":"swarm","tool":"send_handoff","arguments":{"to":"b"}}}`, want: "once"},
+		"ours, by qwen":              {call: `{"toolCallId":"c1","kind":"other","title":"{\"to\":\"b\"}","_meta":{"toolName":"mcp__swarm__send_handoff"},"rawInput":{"to":"b"}}`, want: "once"},
+		"ours, but which":            {call: `{"toolCallId":"c1","kind":"execute","title":"MCP tool call approval","rawInput":{"serverName":"swarm","description":"Allow?"}}`, want: "once"},
+		"of another, by codex-acp":   {call: `{"toolCallId":"c1","kind":"execute","title":"mcp.github.push","rawInput":{"server":"github","tool":"push"}}`, want: `it may not use "mcp.github.push": nobody can be asked`},
+		"a command like codex-acp's": {call: `{"toolCallId":"c1","kind":"execute","title":"mcp.swarm.send_handoff","rawInput":{"command":"mcp.swarm.send_handoff"}}`, want: `it may not use "mcp.swarm.send_handoff": nobody can be asked`},
+		"like ours":                  {tool: "other mcp__swarm__send_handoff; rm -rf /", want: `it may not use "mcp__swarm__send_handoff; rm -rf /": nobody can be asked`},
+		"a command like ours":        {tool: "execute swarm_send", want: `it may not use "swarm_send": nobody can be asked`},
+		"a person says yes":          {tool: "execute rm -rf /", asks: yes, want: "once"},
+		"a person says no":           {tool: "execute rm -rf /", asks: no, want: "no"},
+		"the file says no":           {tool: "execute rm -rf /", asks: never, want: `it may not use "rm -rf /": too dangerous`},
+		"only for good":              {tool: "execute rm -rf /", ask: "ask-for-good", asks: yes, want: `it may not use "rm -rf /": it can only be allowed for good`},
+		"only for good, allowed":     {tool: "other Deploy", ask: "ask-for-good", tools: []string{"Deploy"}, want: `it may not use "Deploy": it can only be allowed for good`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newTheatre(t, "good")
@@ -45,6 +51,9 @@ func TestPermission(t *testing.T) {
 				c.ask = "ask"
 			}
 			r := h.request("tool "+c.tool, c.ask)
+			if c.call != "" {
+				r.Prompt = "permission " + c.call
+			}
 			r.Tools, r.Ask = c.tools, c.asks
 			reply, err := h.turn(r)
 			got := string(reply.Output)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -40,11 +41,13 @@ func (h *host) Check(ctx context.Context) provider.Health {
 		Run:   mark.Run,
 		Turn:  mark.Turn,
 	}
-	if h.preset.signedIn == nil {
-		err = h.checkByGreeting(ctx, job, &health)
-	} else {
-		job.Env = append(job.Env, h.preset.versionVar)
-		err = h.checkByVersion(ctx, job, &health)
+	ask := h.askGreeting
+	if h.preset.signedIn != nil {
+		ask = h.askVersion
+	}
+	health.Version, err = provider.AskVersion(h.known, path, h.argv, h.dir, func() (string, error) { return ask(ctx, job) })
+	if h.preset.signedIn != nil && err == nil {
+		h.checkSignedIn(env, &health)
 	}
 	byHand := "start it by hand and see: " + strings.Join(job.Argv, " ")
 	switch {
@@ -59,52 +62,56 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	return health
 }
 
-// checkByGreeting starts the program, has it introduce itself, and ends it.
-func (h *host) checkByGreeting(ctx context.Context, job process.Job, health *provider.Health) error {
+// askGreeting starts the program, has it introduce itself, and ends it.
+func (h *host) askGreeting(ctx context.Context, job process.Job) (version string, err error) {
 	p := newAgentProgram(h, "", job.Env)
 	job.Talk = true
 	if err := p.start(job, provider.Request{}); err != nil {
-		return h.programSpec().StartError(h.dir, err)
+		return "", h.programSpec().StartError(h.dir, err)
 	}
-	err := p.initialize(ctx)
+	err = p.initialize(ctx)
 	p.end()
-	health.Version = strings.TrimSpace(p.hello.Info.Name + " " + p.hello.Info.Version)
+	version = strings.TrimSpace(p.hello.Info.Name + " " + p.hello.Info.Version)
 	if err != nil {
-		return p.explain(err, p.proc.Stderr().Bytes())
+		return version, p.explain(err, p.proc.Stderr().Bytes())
 	}
-	return nil
+	return version, nil
 }
 
-// checkByVersion runs the program with --version, and looks whether its user is signed in.
-func (h *host) checkByVersion(ctx context.Context, job process.Job, health *provider.Health) error {
+// askVersion runs the program with --version.
+func (h *host) askVersion(ctx context.Context, job process.Job) (version string, err error) {
+	job.Env = append(slices.Clone(job.Env), h.preset.versionVar)
 	job.Argv = append(h.argv[:len(h.argv):len(h.argv)], "--version")
 	path, argv, err := h.box.Wrap(job.Path, job.Argv, provider.Request{}.Workspace(job.Dir))
 	if err != nil {
-		return h.programSpec().StartError(h.dir, err)
+		return "", h.programSpec().StartError(h.dir, err)
 	}
 	sealed := job // messages show the user's command
 	sealed.Path, sealed.Argv = path, argv
 	p, err := sealed.Start()
 	if err != nil {
-		return h.programSpec().StartError(h.dir, err)
+		return "", h.programSpec().StartError(h.dir, err)
 	}
 	status, cut, err := p.Wait(ctx)
 	switch {
 	case err != nil || cut:
-		return errors.Join(err, ctx.Err())
+		return "", errors.Join(err, ctx.Err())
 	case process.ExitCode(status) != 0:
-		return swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.kind.Program.Title, process.LastWords(p.Stderr().Bytes())).
+		return "", swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.kind.Program.Title, process.LastWords(p.Stderr().Bytes())).
 			WithHint("start it by hand and see: %s", strings.Join(job.Argv, " "))
 	}
-	health.Version = strings.TrimSpace(string(p.Stdout().Bytes()))
+	return strings.TrimSpace(string(p.Stdout().Bytes())), nil
+}
+
+// checkSignedIn looks whether the program's user is signed in.
+func (h *host) checkSignedIn(env []string, health *provider.Health) {
 	lookup := func(name string) string {
-		value, _ := process.Lookup(job.Env, name)
+		value, _ := process.Lookup(env, name)
 		return value
 	}
 	if health.Signed, health.With = "yes", h.preset.signedIn(lookup); health.With == "" {
 		health.Signed, health.Problem, health.Hint = "no", h.kind.Program.Title+" is not signed in", h.kind.Program.SignIn
 	}
-	return nil
 }
 
 // signedInGemini returns what Gemini CLI is signed in with, or "".

@@ -3,6 +3,7 @@ package acp
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/process"
@@ -11,6 +12,12 @@ import (
 
 // errGone says that the program has ended.
 var errGone = errors.New("the program has ended")
+
+// silentError makes the error of a turn in which the agent's model said nothing for too long.
+func silentError(limit time.Duration) error {
+	return swarm.Errorf(swarm.NoResult, "the agent said nothing for %s, and used no tool: its model does not answer", limit).
+		WithHint(provider.CheckNetwork)
+}
 
 // checkEnd returns the error of a turn that the agent has ended, or nil for a good one.
 func (t *turn) checkEnd(end promptResult) error {

@@ -81,7 +81,7 @@ func (t *turn) writeFile(params json.RawMessage) (any, *rpcError) {
 	}
 	if name, err := relativeTo(t.r.Folder(), p.Path); err == nil {
 		if shut := permission.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
-			t.refuse(refusal{name: p.Path, kind: editKind, reason: shut.Error(), phaseErr: shut})
+			t.refuse("", refusal{name: p.Path, kind: editKind, reason: shut.Error(), phaseErr: shut})
 			return nil, &rpcError{Code: codeFailed, Message: shut.Error()}
 		}
 	}

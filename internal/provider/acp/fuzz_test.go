@@ -117,12 +117,14 @@ func FuzzPermit(f *testing.F) {
 		if answer == nil || json.Unmarshal(params, &p) != nil {
 			return
 		}
+		var asked tool
+		asked.merge(p.Tool)
 		chosen, _ := answer.(object)["outcome"].(object)["optionId"].(string)
 		for _, o := range p.Options {
 			if o.ID != chosen || chosen == "" {
 				continue
 			}
-			if o.Kind == "allow_once" && chosen != p.option("reject_once") && !isOurs(p.Tool.Title) && !isOurs(strings.TrimPrefix(p.Tool.Title, "Tool: ")) && !isOurs(p.Tool.Meta.Claude.Tool) {
+			if o.Kind == "allow_once" && chosen != p.option("reject_once") && !asked.isOurs() {
 				t.Errorf("%s was allowed", params)
 			}
 		}

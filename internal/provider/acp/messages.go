@@ -35,19 +35,26 @@ type initializeResult struct {
 	} `json:"authMethods"`
 }
 
-// A sessionInfo is the answer to session/new, session/load and session/resume.
+// A sessionInfo is the answer to session/new, session/load and session/resume. Newer agents offer
+// models and modes as options, older ones by fields of their own, many by both.
 type sessionInfo struct {
 	ID      string   `json:"sessionId"`
 	Options []option `json:"configOptions"`
-	Models  *struct {
+	Models  struct {
 		Current string `json:"currentModelId"`
 		All     []struct {
 			ID string `json:"modelId"`
 		} `json:"availableModels"`
 	} `json:"models"`
+	Modes struct {
+		Current string `json:"currentModeId"`
+		All     []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
+	} `json:"modes"`
 }
 
-// An option is a setting of a session. The option of the category model is the model.
+// An option is a setting of a session. Its category says which: model, mode.
 type option struct {
 	ID       string          `json:"id"`
 	Category string          `json:"category"`
@@ -93,7 +100,7 @@ type promptResult struct {
 }
 
 // tokens is the usage of one turn. Tokens read from and written to the cache are not part of the
-// input.
+// input. Whether thoughts are part of the output differs, and the total tells it.
 type tokens struct {
 	Input   int64 `json:"inputTokens"`
 	Output  int64 `json:"outputTokens"`
@@ -126,7 +133,8 @@ type toolCall struct {
 	Locations []struct {
 		Path string `json:"path"`
 	} `json:"locations"`
-	Meta struct {
+	Meta struct { // agents that tell a tool's name beside what it is doing
+		Tool   string `json:"toolName"`
 		Claude struct {
 			Tool string `json:"toolName"`
 		} `json:"claudeCode"`

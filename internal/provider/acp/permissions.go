@@ -15,15 +15,27 @@ import (
 // ourServer is the name of our own MCP server in agents' configurations.
 const ourServer = "swarm"
 
-// isOurs says whether a tool belongs to our server. Agents name such tools differently: Claude
-// Code, opencode and Codex by a prefix, Gemini CLI by a suffix.
-func isOurs(name string) bool {
-	for _, before := range []string{"mcp__swarm__", "swarm_", "swarm/"} {
-		if rest, found := strings.CutPrefix(name, before); found && isName(rest) {
+// isOurs says whether a call is one of our server's tools, which check permissions themselves.
+// Agents name such tools differently: Claude Code, opencode and older codex-acp by a prefix, Gemini
+// CLI by a suffix. The name of a command could be any of these, so a command is not ours.
+//
+// codex-acp since 1.0 reports a tool of a server as a command too. There the input decides: Codex
+// itself names the server in it, and for a command it has another form.
+func (x tool) isOurs() bool {
+	if x.kind == "execute" {
+		var in struct{ Server, Tool, ServerName string }
+		if json.Unmarshal(x.input, &in) != nil {
+			return false
+		}
+		return in.Server == ourServer && isName(in.Tool) && x.name == "mcp."+ourServer+"."+in.Tool ||
+			in.ServerName == ourServer && x.name == "MCP tool call approval" // it does not know for which call
+	}
+	for _, before := range []string{"mcp__swarm__", "mcp.swarm.", "swarm_", "swarm/"} {
+		if rest, found := strings.CutPrefix(x.name, before); found && isName(rest) {
 			return true
 		}
 	}
-	rest, found := strings.CutSuffix(name, " (swarm MCP Server)")
+	rest, found := strings.CutSuffix(x.name, " (swarm MCP Server)")
 	return found && isName(rest)
 }
 
@@ -80,17 +92,21 @@ func (t *turn) decidePermission(params json.RawMessage) (any, *rpcError) {
 		return outcome("selected", allow), nil
 	}
 	_, byPerson := errors.AsType[provider.PersonRefused](err)
-	t.refuse(refusal{asked.name, asked.kind, err.Error(), shut, byPerson})
+	t.refuse(p.Tool.ID, refusal{asked.name, asked.kind, err.Error(), shut, byPerson})
 	if reject == "" {
 		return outcome("cancelled", ""), nil
 	}
 	return outcome("selected", reject), nil
 }
 
-// refuse notes a refusal. The first one becomes the error of a turn that fails for it.
-func (t *turn) refuse(r refusal) {
+// refuse notes a refusal. The first one becomes the error of a turn that fails for it. id is the call
+// that was refused, or "".
+func (t *turn) refuse(id string, r refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if x := t.tools[id]; x != nil {
+		x.refused = true // not every agent says that it has ended
+	}
 	t.refusals = append(t.refusals, r)
 }
 
@@ -99,8 +115,7 @@ var readOnlyKinds = []string{"read", "search", "fetch", "think"}
 
 // phaseError says why the phase forbids a tool call. No list of tools and no person can lift that.
 func (t *turn) phaseError(x tool) error {
-	if t.r.Phase != swarm.PlanningPhase || isOurs(x.name) && x.kind != "execute" ||
-		slices.Contains(readOnlyKinds, x.kind) {
+	if t.r.Phase != swarm.PlanningPhase || x.isOurs() || slices.Contains(readOnlyKinds, x.kind) {
 		return nil
 	}
 	if x.kind != editKind && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
@@ -141,12 +156,9 @@ func outcome(word, option string) object {
 }
 
 // isListed says whether the agent's `tools` allow a call: by the program's name for the tool, or by
-// the protocol's word for its kind. Our own tools check permissions themselves.
+// the protocol's word for its kind. Our own tools need no entry.
 func (t *turn) isListed(x tool) bool {
-	if slices.Contains(t.r.Tools, x.name) || x.kind != "" && slices.Contains(t.r.Tools, x.kind) {
-		return true
-	}
-	return isOurs(x.name) && x.kind != "execute"
+	return slices.Contains(t.r.Tools, x.name) || x.kind != "" && slices.Contains(t.r.Tools, x.kind) || x.isOurs()
 }
 
 // editsGuarded says whether a call changes a file that programs execute or obey. A list that allows

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"swarm"
 	"swarm/internal/process"
@@ -32,9 +33,11 @@ type agentProgram struct {
 	hello       initializeResult
 	initialized bool
 	session     sessionInfo
-	redactor    *secret.Redactor // of the secrets in its environment
+	env         []string
+	redactor    *secret.Redactor // of the secrets in env
 	sessionCost float64          // US dollars that the session has cost by its own account; -1 = unknown
-	ready       bool             // it has ended its turn by itself, and can do another
+	ready       bool             // it has ended its turn by itself, or was told to, and can do another
+	settled     chan struct{}    // closed when it has ended a turn that was cut, or has itself been ended
 
 	mu   sync.Mutex
 	turn *turn // the attached turn, or nil
@@ -55,10 +58,13 @@ func newAgentProgram(h *host, launchKey string, env []string) *agentProgram {
 	p := &agentProgram{
 		host:      h,
 		launchKey: launchKey,
+		env:       env,
 		redactor:  secret.New(env, nil),
 		conn:      newConn(),
 		done:      make(chan struct{}),
+		settled:   make(chan struct{}),
 	}
+	close(p.settled)
 	p.conn.onNotice, p.conn.onRequest, p.conn.onStray = p.handleNotice, p.serveRequest, p.writeStderr
 	return p
 }
@@ -150,7 +156,12 @@ func (p *agentProgram) handleNotice(method string, params json.RawMessage) {
 // serveRequest answers a request of the agent.
 func (p *agentProgram) serveRequest(method string, params json.RawMessage) (any, *rpcError) {
 	t := p.currentTurn()
+	if t != nil {
+		defer t.serve()()
+	}
 	switch {
+	case t == nil && method == "session/request_permission": // of a turn that was cut
+		return outcome("cancelled", ""), nil
 	case t == nil:
 		return nil, &rpcError{Code: codeFailed, Message: "no turn is under way"}
 	case method == "session/request_permission":
@@ -172,28 +183,41 @@ func (p *agentProgram) runTurn(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	if err := p.chooseModel(ctx, t.r.Model); err != nil {
+	if err := p.configureSession(ctx, t.r.Model); err != nil {
 		return err
 	}
 	t.publish(swarm.Delta{Kind: swarm.DeltaSession, Session: p.session.ID})
 	t.followSession(p.session.ID, p.sessionCost)
 	answer := make(chan error, 1)
 	var end promptResult
-	// The request does not end with the turn's context: cancel needs the connection, and its
-	// answer.
-	asking, stop := context.WithCancel(context.Background())
-	defer stop()
+	// The request does not end with the turn's context: cancel needs its answer. It ends with the
+	// program.
 	go func() {
 		prompt := object{"sessionId": p.session.ID, "prompt": []object{{"type": "text", "text": text}}}
-		answer <- p.conn.call(asking, "session/prompt", prompt, &end)
+		answer <- p.conn.call(context.Background(), "session/prompt", prompt, &end)
 	}()
-	select {
-	case err = <-answer:
-	case <-ctx.Done():
-		// A turn that was cut for good may have left something running, so its program is ended
-		// even if it has obeyed.
-		p.ready = p.cancel(answer) && swarm.KindOf(context.Cause(ctx)) == swarm.CutToSpeak
-		return ctx.Err()
+	late := time.NewTimer(p.host.quiet)
+	defer late.Stop()
+	for waiting := true; waiting; {
+		select {
+		case err = <-answer:
+			waiting = false
+		case <-ctx.Done():
+			// A turn that was cut for good may have left something running, so its program is ended
+			// even if it would obey.
+			if p.ready = swarm.KindOf(context.Cause(ctx)) == swarm.CutToSpeak; p.ready {
+				p.sessionCost = t.spent()
+				p.settled = make(chan struct{})
+				go p.cancel(answer)
+			}
+			return ctx.Err()
+		case <-late.C:
+			left := t.patienceLeft(time.Now(), p.host.quiet)
+			if left <= 0 {
+				return silentError(p.host.quiet)
+			}
+			late.Reset(left)
+		}
 	}
 	p.sessionCost = t.finish(end)
 	if err != nil {
@@ -203,16 +227,29 @@ func (p *agentProgram) runTurn(ctx context.Context, t *turn) error {
 	return t.checkEnd(end)
 }
 
-// cancel asks the agent to end its turn, and says whether it did in time.
-func (p *agentProgram) cancel(answer <-chan error) bool {
-	ctx, stop := context.WithTimeout(context.Background(), provider.CancelTime)
+// cancel asks the agent to end its turn. A program that does not do so in time is ended.
+func (p *agentProgram) cancel(answer <-chan error) {
+	defer close(p.settled)
+	ctx, stop := context.WithTimeout(context.Background(), p.host.settle)
 	defer stop()
-	if p.conn.notify(ctx, "session/cancel", object{"sessionId": p.session.ID}) != nil {
-		return false
+	if p.conn.notify(ctx, "session/cancel", object{"sessionId": p.session.ID}) == nil {
+		select {
+		case err := <-answer:
+			if err == nil {
+				return
+			}
+		case <-ctx.Done():
+		}
 	}
+	p.end()
+}
+
+// awaitSettled waits until the program has ended the turn before, and says whether it can do
+// another.
+func (p *agentProgram) awaitSettled(ctx context.Context) bool {
 	select {
-	case err := <-answer:
-		return err == nil
+	case <-p.settled:
+		return !p.conn.isClosed()
 	case <-ctx.Done():
 		return false
 	}
@@ -316,47 +353,4 @@ func (p *agentProgram) mcpServers(r provider.Request) []object {
 // it in its environment instead, which the agent passes on.
 func (p *agentProgram) leaksArguments() bool {
 	return strings.Contains(strings.ToLower(p.hello.Info.Name), "claude")
-}
-
-// chooseModel sets the model of the session, if the turn names one.
-func (p *agentProgram) chooseModel(ctx context.Context, model string) error {
-	s := &p.session
-	if model == "" || p.host.preset.args != nil { // the model is in its arguments
-		return nil
-	}
-	var all []string
-	for i, o := range s.Options {
-		if o.Category != "model" && o.ID != "model" {
-			continue
-		}
-		if o.Current == model {
-			return nil
-		}
-		if all = o.values(); slices.Contains(all, model) {
-			var now sessionInfo
-			err := p.conn.call(
-				ctx, "session/set_config_option", object{"sessionId": s.ID, "configId": o.ID, "value": model}, &now)
-			s.Options[i].Current = model
-			return err
-		}
-	}
-	if m := s.Models; m != nil {
-		if m.Current == model {
-			return nil
-		}
-		for _, one := range m.All {
-			all = append(all, one.ID)
-		}
-		if slices.Contains(all, model) {
-			err := p.conn.call(ctx, "session/set_model", object{"sessionId": s.ID, "modelId": model}, &struct{}{})
-			m.Current = model
-			return err
-		}
-	}
-	if len(all) == 0 {
-		return swarm.Errorf(swarm.BadInput, "the agent of the provider %q does not let its model be chosen", p.host.name).
-			WithHint("choose it by the program's own arguments or settings, and take `model` away")
-	}
-	return swarm.Errorf(swarm.BadInput, "the agent of the provider %q has no model %s", p.host.name, swarm.Quote(model)).
-		WithHint("%s", swarm.DidYouMean(model, all))
 }

@@ -1,12 +1,14 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -47,6 +49,8 @@ type turn struct {
 	costBefore  float64 // of the session before this turn; -1 = unknown
 	sessionCost float64 // of the session now
 	refusals    []refusal
+	heard       time.Time // when the agent has last said or asked something
+	serving     int       // requests of the agent that are being answered
 }
 
 // A tool is a tool call of the agent.
@@ -59,6 +63,7 @@ type tool struct {
 	title      string   // its last title
 	content    json.RawMessage
 	shown      bool
+	refused    bool
 }
 
 // A refusal is a permission that was refused.
@@ -77,6 +82,7 @@ func newTurn(ctx context.Context, r provider.Request, live func(swarm.Delta)) *t
 		streams: map[swarm.DeltaKind]*secret.Stream{},
 		tools:   map[string]*tool{},
 		files:   map[string]bool{},
+		heard:   time.Now(),
 	}
 }
 
@@ -131,7 +137,42 @@ func (t *turn) flush() {
 func (t *turn) followSession(session string, spent float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.session, t.costBefore, t.sessionCost = session, spent, spent
+	t.session, t.costBefore, t.sessionCost, t.heard = session, spent, spent, time.Now()
+}
+
+// spent returns what the session has cost by now.
+func (t *turn) spent() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessionCost
+}
+
+// serve notes that a request of the agent is being answered, until the returned function is called.
+func (t *turn) serve() (done func()) {
+	count := func(n int) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.serving += n
+		t.heard = time.Now()
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// patienceLeft returns how long the agent may still say nothing. While it uses a tool, or waits for
+// an answer of ours, its model has no reason to speak, and that time does not count.
+func (t *turn) patienceLeft(now time.Time, limit time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.tools {
+		if !x.refused {
+			return limit
+		}
+	}
+	if t.serving > 0 {
+		return limit
+	}
+	return limit - now.Sub(t.heard)
 }
 
 // handleUpdate takes an update of the session. Updates of other sessions, and those that repeat a
@@ -142,6 +183,7 @@ func (t *turn) handleUpdate(session string, u update) {
 	if t.session == "" || session != t.session {
 		return
 	}
+	t.heard = time.Now()
 	switch u.Kind {
 	case "agent_message_chunk":
 		t.addText(u.Message, textOf(u.Content))
@@ -245,8 +287,8 @@ func (t *turn) endTool(id string, x *tool, failed bool) {
 // merge takes over what a message says about the call.
 func (x *tool) merge(c toolCall) {
 	switch {
-	case c.Meta.Claude.Tool != "":
-		x.name = c.Meta.Claude.Tool
+	case c.Meta.Claude.Tool != "" || c.Meta.Tool != "":
+		x.name = excerpt.Head(cmp.Or(c.Meta.Claude.Tool, c.Meta.Tool), maxTitle)
 	case x.name == "": // later titles say what the tool is doing
 		x.name = excerpt.Head(strings.TrimPrefix(c.Title, "Tool: "), maxTitle)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -56,5 +57,41 @@ func TestReasoningCountsOnce(t *testing.T) {
 		if u := turn.usage; u.OutputTokens != want || u.InputTokens != 150 {
 			t.Errorf("%s: %+v", usage, u)
 		}
+	}
+}
+
+// An agent may be silent while it uses a tool, or waits for our answer.
+func TestPatience(t *testing.T) {
+	turn := newTurn(t.Context(), provider.Request{}, func(swarm.Delta) {})
+	turn.followSession("s", 0)
+	const limit = time.Minute
+	left := func(after time.Duration) time.Duration { return turn.patienceLeft(turn.heard.Add(after), limit) }
+	tell := func(text string) {
+		var u update
+		if err := json.Unmarshal([]byte(text), &u); err != nil {
+			t.Fatal(err)
+		}
+		turn.handleUpdate("s", u)
+	}
+	if left(20*time.Second) != 40*time.Second || left(2*time.Minute) > 0 {
+		t.Error("an agent that says nothing has all the time")
+	}
+	tell(`{"sessionUpdate":"tool_call","toolCallId":"a","title":"make","status":"in_progress"}`)
+	if left(time.Hour) != limit {
+		t.Error("a long tool is taken for silence")
+	}
+	tell(`{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed"}`)
+	if left(time.Hour) > 0 {
+		t.Error("a tool that has ended counts as running")
+	}
+	served := turn.serve()
+	if left(time.Hour) != limit {
+		t.Error("a person's time is taken for silence")
+	}
+	served()
+	tell(`{"sessionUpdate":"tool_call","toolCallId":"b","title":"rm","status":"pending"}`)
+	turn.refuse("b", refusal{})
+	if left(time.Hour) > 0 {
+		t.Error("a refused tool counts as running")
 	}
 }

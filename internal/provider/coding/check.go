@@ -2,6 +2,7 @@ package coding
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"swarm/internal/process"
@@ -13,6 +14,8 @@ import (
 func (a *agent) programSpec() process.Program {
 	return process.Program{Name: a.argv[0], Provider: a.spec.Name, Title: a.facts.Title, Install: a.facts.Install()}
 }
+
+var errNoVersion = errors.New("the program does not say its version")
 
 // Check reports whether the program is installed, its version, and whether its user is signed in.
 func (a *agent) Check(ctx context.Context) provider.Health {
@@ -31,9 +34,15 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 	ask := func(ctx context.Context, args ...string) (string, int) {
 		return a.ask(ctx, path, mark, env, args)
 	}
-	version, exit := ask(ctx, "--version")
+	version, err := provider.AskVersion(a.versions, path, a.argv, a.dir, func() (string, error) {
+		said, exit := ask(ctx, "--version")
+		if exit != 0 {
+			return said, errNoVersion
+		}
+		return said, nil
+	})
 	health := provider.Health{Found: true, Path: path, Version: versionIn(version)}
-	if exit != 0 {
+	if err != nil {
 		health.Problem = a.facts.Title + " does not say which version it is"
 		health.Hint = "run it by hand: " + strings.Join(a.argv, " ") + " --version"
 		return health

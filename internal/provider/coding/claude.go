@@ -28,7 +28,6 @@ func (*claude) facts() facts {
 			"CLAUDE_CODE_MAX_RETRIES":              "3", // its default retries for minutes
 			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", // see wakeTools
 			"CLAUDE_CODE_DISABLE_CRON":             "1",
-			"ENABLE_TOOL_SEARCH":                   "false", // the swarm tools are few, and are shown at once
 		},
 		sessionGone: "No conversation found with session ID",
 		nestedVars:  []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"},

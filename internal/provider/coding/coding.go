@@ -105,8 +105,7 @@ const folderHere = "{folder}"
 
 // Time limits.
 const (
-	settleFor   = 5 * time.Second // for a program to exit after it has reported its result
-	patienceFor = 5 * time.Minute // for a program that waits because of its model's rate limit
+	settleFor = 5 * time.Second // for a program to exit after it has reported its result
 )
 
 // An agent is a provider whose agents are programs of one kind. It serves many turns at once.
@@ -118,6 +117,7 @@ type agent struct {
 	dir        string
 	env        *process.Environment
 	box        *sandbox.Box
+	versions   provider.Versions
 	grace      time.Duration
 	settleTime time.Duration
 	patience   time.Duration
@@ -144,9 +144,10 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 		facts:      v.facts(),
 		dir:        opt.Dir,
 		box:        provider.NewSandbox(spec, opt),
+		versions:   opt.Versions,
 		grace:      opt.Grace,
 		settleTime: settleFor,
-		patience:   patienceFor,
+		patience:   provider.Patience,
 		Idle:       provider.Idle[*program]{End: (*program).end},
 	}
 	kind := providerkind.Of(spec.Kind)
@@ -181,14 +182,11 @@ func (a *agent) environment(own, keys []string) (*process.Environment, error) {
 		slices.Clone(own),
 		func(kv string) bool { return slices.Contains(a.facts.nestedVars, name(kv)) },
 	)
-	added := map[string]string{}
+	added := provider.Unset(own, a.facts.defaultEnv)
+	_, shown := provider.ShowAllTools(a.facts.Name)
+	maps.Copy(added, provider.Unset(own, shown))
 	for _, key := range keys {
 		added[key] = ""
-	}
-	for k, v := range a.facts.defaultEnv {
-		if !slices.ContainsFunc(own, func(kv string) bool { return name(kv) == k }) {
-			added[k] = v
-		}
 	}
 	maps.Copy(added, a.spec.Env)
 	return process.NewEnvironment(own, added)
