@@ -42,6 +42,10 @@ const ourServer = `{"mcpServers":{"swarm":{"type":"http","url":"${SWARM_URL}/mcp
 // to no turn: the log does not show it and no budget counts it.
 const wakeTools = "ScheduleWakeup,Monitor"
 
+// dialogTools are the tools by which Claude Code has its user choose among answers, or approve a
+// plan. An approval is a yes or a no to a tool, and answers neither. An agent asks by request_help.
+const dialogTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode"
+
 // readOnlyTools are Claude Code's own tools that change nothing. In PLANNING it has these and the
 // tools that edit files, which its permissions confine to docs/. Every other tool could change
 // files.
@@ -90,7 +94,7 @@ func (c *claude) downgrade(l launch, lastWords string) bool {
 func (c *claude) launch(r provider.Request, session string) launch {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--replay-user-messages", "--disallowedTools=" + wakeTools}
+		"--include-partial-messages", "--replay-user-messages", "--disallowedTools=" + wakeTools + "," + dialogTools}
 	if r.Ask != nil && !c.cannotAsk.Load() {
 		args = append(args, askFlag+"=stdio")
 	}
