@@ -258,10 +258,14 @@ func (d *Desk) note(c *Collection, f File, content []byte) error {
 	return nil
 }
 
-// tick marks the criteria that the summary ticks, as the inbox is read-only.
+// tick marks the criteria that the summary ticks, and only those: the inbox is read-only, so a box that is
+// ticked there says nothing about the work.
 func tick(criteria []Criterion, summary string) []Criterion {
 	if len(criteria) == 0 {
 		return nil
+	}
+	for i := range criteria {
+		criteria[i].Met = false
 	}
 	said := section{lines: strings.Split(summary, "\n")}
 	for _, done := range readCriteria(said.items()) {

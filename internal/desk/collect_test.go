@@ -25,7 +25,9 @@ func collect(t testing.TB, d *Desk, state State, m *Manifest) (*Collection, map[
 }
 
 func TestCollect(t *testing.T) {
-	d, _, err := Create(filepath.Join(t.TempDir(), "desk"), Setup{Instructions: whole})
+	ticked := whole
+	ticked.Criteria = []Criterion{{Text: "Every difference is listed"}, {Text: "None is invented", Met: true}}
+	d, _, err := Create(filepath.Join(t.TempDir(), "desk"), Setup{Instructions: ticked})
 	if err != nil {
 		t.Fatal(err)
 	}

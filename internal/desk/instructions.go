@@ -23,6 +23,9 @@ type Instructions struct {
 	Criteria     []Criterion `json:"criteria,omitempty"`
 	Constraints  []string    `json:"constraints,omitempty"`
 	Outputs      []string    `json:"outputs,omitempty"` // what is expected in the outbox; nil = DefaultOutputs
+	// Written are the texts of those sections of lists that are more than the plain list, by heading.
+	// The items are also in the lists above.
+	Written map[string]string `json:"written,omitempty"`
 }
 
 // A Provided is an input as the instructions list it.
@@ -65,27 +68,57 @@ func (i Instructions) Render() []byte {
 	if outputs == nil {
 		outputs = DefaultOutputs
 	}
-	var inputs, criteria []string
-	for _, p := range i.Inputs {
-		line := "`" + strings.ReplaceAll(p.Name, "`", "'") + "`"
-		if p.Description != "" {
-			line += " - " + p.Description
-		}
-		inputs = append(inputs, line)
-	}
-	for _, c := range i.Criteria {
-		criteria = append(criteria, box(c.Met)+" "+c.Text)
-	}
 	var b strings.Builder
 	b.WriteString(titleStart + excerpt.OneLine(i.Task) + "\n")
 	writeText(&b, headObjective, i.Objective)
 	writeText(&b, headContext, i.Context)
-	writeList(&b, headInputs, inputs, false)
-	writeList(&b, headRequirements, i.Requirements, true)
-	writeList(&b, headCriteria, criteria, false)
-	writeList(&b, headConstraints, i.Constraints, false)
-	writeList(&b, headOutputs, outputs, false)
+	i.writeItems(&b, headInputs, inputItems(i.Inputs))
+	i.writeItems(&b, headRequirements, i.Requirements)
+	i.writeItems(&b, headCriteria, criteriaItems(i.Criteria))
+	i.writeItems(&b, headConstraints, i.Constraints)
+	i.writeItems(&b, headOutputs, outputs)
 	return []byte(b.String())
+}
+
+func inputItems(inputs []Provided) (items []string) {
+	for _, p := range inputs {
+		line := "`" + strings.ReplaceAll(p.Name, "`", "'") + "`"
+		if p.Description != "" {
+			line += " - " + p.Description
+		}
+		items = append(items, line)
+	}
+	return items
+}
+
+func criteriaItems(criteria []Criterion) (items []string) {
+	for _, c := range criteria {
+		items = append(items, box(c.Met)+" "+c.Text)
+	}
+	return items
+}
+
+// writeItems writes a section of a list. One that somebody wrote otherwise stays as it is, and gains the
+// items that are not in it.
+func (i Instructions) writeItems(b *strings.Builder, head string, items []string) {
+	text := i.Written[head]
+	if text == "" {
+		writeList(b, head, items)
+		return
+	}
+	there := section{head: head, lines: strings.Split(text, "\n")}.ownItems()
+	switch head {
+	case headInputs:
+		there = inputItems(readInputs(there))
+	case headCriteria:
+		there = criteriaItems(readCriteria(there))
+	}
+	items = slices.DeleteFunc(slices.Clone(items), func(item string) bool { return slices.Contains(there, item) })
+	writeText(b, head, text)
+	if len(items) > 0 {
+		b.WriteString("\n")
+		writeListItems(b, head, items)
+	}
 }
 
 const none = "None."
@@ -115,19 +148,38 @@ func writeText(b *strings.Builder, head, text string) {
 
 // sectionLike reports whether a line would begin a section, or be the title.
 func sectionLike(line string) bool {
-	return slices.Contains(headings, strings.TrimRight(line, " \t")) ||
+	return headingOf(line) != "" ||
 		strings.HasPrefix(line, strings.TrimSpace(titleStart)) || strings.HasPrefix(line, failedStart)
 }
 
-// writeList writes a section that is a list. Further lines of an item are indented.
-func writeList(b *strings.Builder, head string, items []string, numbered bool) {
+// headingOf returns the heading of the protocol that a line is, or "". People write it in any case, and
+// with a colon.
+func headingOf(line string) string {
+	line, ok := strings.CutPrefix(line, "##")
+	if !ok || line == "" || line[0] != ' ' && line[0] != '\t' {
+		return ""
+	}
+	line = "## " + strings.TrimRight(strings.Join(strings.Fields(line), " "), ": ")
+	if i := slices.IndexFunc(headings, func(head string) bool { return strings.EqualFold(head, line) }); i >= 0 {
+		return headings[i]
+	}
+	return ""
+}
+
+// writeList writes a section that is a list.
+func writeList(b *strings.Builder, head string, items []string) {
 	b.WriteString("\n" + head + "\n")
 	if len(items) == 0 {
 		b.WriteString(none + "\n")
 	}
+	writeListItems(b, head, items)
+}
+
+// writeListItems writes the items of a list. Further lines of an item are indented.
+func writeListItems(b *strings.Builder, head string, items []string) {
 	for i, item := range items {
 		mark := "- "
-		if numbered {
+		if head == headRequirements {
 			mark = fmt.Sprintf("%d. ", i+1)
 		}
 		lines := strings.FieldsFunc(item, func(c rune) bool { return c == '\n' || c == '\r' })
@@ -155,12 +207,14 @@ func splitSections(text string) (title string, titleLine int, all []section) {
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimRight(line, "\r\n")
-		head := strings.TrimRight(line, " \t")
+		head := headingOf(line)
+		if strings.HasPrefix(line, failedStart) {
+			head = strings.TrimRight(line, " \t")
+		}
 		switch {
 		case titleLine == 0 && strings.HasPrefix(line, strings.TrimSpace(titleStart)):
 			title, titleLine = strings.TrimSpace(strings.TrimPrefix(line, strings.TrimSpace(titleStart))), n
-		case slices.Contains(headings, head) && !slices.ContainsFunc(all, func(s section) bool { return s.head == head }),
-			strings.HasPrefix(line, failedStart):
+		case head != "" && !slices.ContainsFunc(all, func(s section) bool { return s.head == head }):
 			all = append(all, section{head: head, line: n})
 		case len(all) > 0:
 			last := &all[len(all)-1]
@@ -175,26 +229,47 @@ func ReadInstructions(text []byte) Instructions {
 	title, _, all := splitSections(string(text))
 	i := Instructions{Task: title}
 	for _, s := range all {
-		switch s.head {
-		case headObjective:
-			i.Objective = s.text()
-		case headContext:
-			i.Context = s.text()
-		case headInputs:
-			for _, item := range s.items() {
-				i.Inputs = append(i.Inputs, readProvided(item))
-			}
-		case headRequirements:
-			i.Requirements = s.items()
-		case headCriteria:
-			i.Criteria = readCriteria(s.items())
-		case headConstraints:
-			i.Constraints = s.items()
-		case headOutputs:
-			i.Outputs = s.items()
-		}
+		i.take(s)
 	}
 	return i
+}
+
+// take takes the content of a section over.
+func (i *Instructions) take(s section) {
+	items := s.ownItems()
+	switch s.head {
+	case headObjective:
+		i.Objective = s.text()
+	case headContext:
+		i.Context = s.text()
+	case headInputs:
+		i.Inputs = readInputs(items)
+		i.keep(s, inputItems(i.Inputs))
+	case headRequirements:
+		i.Requirements = items
+		i.keep(s, items)
+	case headCriteria:
+		i.Criteria = readCriteria(items)
+		i.keep(s, criteriaItems(i.Criteria))
+	case headConstraints:
+		i.Constraints = items
+		i.keep(s, items)
+	case headOutputs:
+		i.Outputs = items
+		i.keep(s, items)
+	}
+}
+
+// keep keeps the text of a section that is more than the plain list of its items.
+func (i *Instructions) keep(s section, items []string) {
+	var plain strings.Builder
+	writeListItems(&plain, s.head, items)
+	if text := s.text(); strings.TrimSpace(text) != strings.TrimSpace(plain.String()) {
+		if i.Written == nil {
+			i.Written = map[string]string{}
+		}
+		i.Written[s.head] = text
+	}
 }
 
 // A Part is a piece of a task's text.
@@ -204,32 +279,89 @@ type Part struct {
 }
 
 // NewInstructions makes instructions from the text of a task. Sections of the protocol in it are taken
-// over. Text before them belongs to the objective.
+// over as they are written. All other text belongs to the objective: what stands before the first
+// heading, then the objective, then the sections that the protocol does not know.
 func NewInstructions(task string, parts []Part) Instructions {
-	var all strings.Builder
-	for _, p := range parts {
-		if !p.Data {
-			all.WriteString(p.Text)
+	const before, other = "", "other"
+	i, titled := Instructions{Task: task}, false
+	sections := map[string][]string{}
+	head, code := before, fence("")
+	for _, l := range splitLines(parts) {
+		inside := code != ""
+		if !l.data {
+			code = code.after(l.text)
+		}
+		switch {
+		case l.data || inside || !isHeading(l.text):
+		case !titled && strings.HasPrefix(l.text, strings.TrimSpace(titleStart)):
+			title := strings.TrimPrefix(l.text, strings.TrimSpace(titleStart))
+			i.Task, titled = cmp.Or(strings.TrimSpace(title), task), true
 			continue
-		}
-		for line := range strings.Lines(p.Text) {
-			if sectionLike(strings.TrimLeft(strings.TrimRight(line, "\r\n"), `\`)) {
-				all.WriteString(`\`)
+		default:
+			if head = headingOf(l.text); head != "" {
+				continue
 			}
-			all.WriteString(line)
+			head = other
+		}
+		sections[head] = append(sections[head], l.text)
+	}
+	for _, head := range headings {
+		i.take(section{head: head, lines: sections[head]})
+	}
+	var all []string
+	for _, text := range []string{section{lines: sections[before]}.text(), i.Objective, section{lines: sections[other]}.text()} {
+		if text = strings.TrimSpace(text); text != "" {
+			all = append(all, text)
 		}
 	}
-	text := all.String()
-	i := ReadInstructions([]byte(text))
-	_, _, found := splitSections(text)
-	before := section{lines: strings.Split(text, "\n")}
-	if len(found) > 0 {
-		before.lines = before.lines[:found[0].line-1]
-	}
-	before.lines = slices.DeleteFunc(before.lines, func(line string) bool { return strings.HasPrefix(line, strings.TrimSpace(titleStart)) })
-	i.Objective = strings.TrimSpace(before.text() + "\n\n" + i.Objective)
-	i.Task = cmp.Or(i.Task, task)
+	i.Objective = strings.Join(all, "\n\n")
 	return i
+}
+
+// A promptLine is a line of a task's text.
+type promptLine struct {
+	text string
+	data bool // it begins with a text of others
+}
+
+func splitLines(parts []Part) (lines []promptLine) {
+	open := false // the last line has no end yet
+	for _, p := range parts {
+		for line := range strings.Lines(p.Text) {
+			text := strings.TrimRight(line, "\r\n")
+			if open {
+				lines[len(lines)-1].text += text
+			} else {
+				lines = append(lines, promptLine{text, p.Data})
+			}
+			open = !strings.HasSuffix(line, "\n")
+		}
+	}
+	return lines
+}
+
+// isHeading reports whether a line is a heading that ends a section: of the first or second level.
+func isHeading(line string) bool {
+	return strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ")
+}
+
+// A fence is the mark that began a block of code; "" = there is none.
+type fence string
+
+// after returns the fence after a line.
+func (f fence) after(line string) fence {
+	line = strings.TrimSpace(line)
+	mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+	if mark == "" {
+		mark = line[:len(line)-len(strings.TrimLeft(line, "~"))]
+	}
+	switch {
+	case f == "" && len(mark) >= 3:
+		return fence(mark)
+	case f != "" && mark == line && strings.HasPrefix(mark, string(f)):
+		return ""
+	}
+	return f
 }
 
 // text returns the free text of a section.
@@ -249,16 +381,47 @@ func (s section) text() string {
 
 var itemStart = regexp.MustCompile(`^(?:[-*+]|\d+[.)])\s+(.*)$`)
 
-// items returns the items of a list. Indented lines continue the item above.
+// ownItems returns the items that do not stand under another heading.
+func (s section) ownItems() []string {
+	code := fence("")
+	for i, line := range s.lines {
+		if code == "" && isHeading(strings.TrimLeft(line, `\`)) {
+			s.lines = s.lines[:i]
+			break
+		}
+		code = code.after(line)
+	}
+	return s.items()
+}
+
+// items returns the items of a list. Indented lines continue the item above. Blocks of code are no items.
 func (s section) items() (items []string) {
+	code, after := fence(""), false // after: the line above belongs to an item
 	for _, line := range s.lines {
-		if m := itemStart.FindStringSubmatch(line); m != nil {
-			items = append(items, strings.TrimSpace(m[1]))
-		} else if rest := strings.TrimSpace(line); rest != "" && rest != line && len(items) > 0 {
+		inside := code != ""
+		code = code.after(line)
+		m := itemStart.FindStringSubmatch(line)
+		rest := strings.TrimSpace(line)
+		switch {
+		case inside || code != "":
+			after = false
+		case m != nil:
+			items, after = append(items, strings.TrimSpace(m[1])), true
+		case rest == "":
+		case rest != line && after:
 			items[len(items)-1] += "\n" + rest
+		default:
+			after = false
 		}
 	}
 	return items
+}
+
+func readInputs(items []string) (all []Provided) {
+	for _, item := range items {
+		all = append(all, readProvided(item))
+	}
+	return all
 }
 
 var providedLine = regexp.MustCompile("(?s)^`([^`]*)`(?: - (.*))?$")
