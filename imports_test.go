@@ -531,6 +531,7 @@ var foreign = []struct {
 	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider", "swarm/internal/agentfile"}, "compose files, scripts and front matter are YAML; nothing else is"},
 	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, so they are checked first"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"swarm/internal/httpd", "swarm/internal/tool"}, "MCP is spoken at two places: the server that we are, and the servers that an agent may use"},
+	{"golang.org/x/oauth2", []string{"swarm/internal/tool"}, "logins at MCP servers over HTTP"},
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "tests decode the exported messages"},
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "the messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},

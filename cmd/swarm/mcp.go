@@ -121,7 +121,7 @@ refused.`,
 	}
 	cmd.Flags().BoolVar(&drive, "drive", false, "serve the tools by which an MCP client starts runs and steers them")
 	o.flags(cmd)
-	cmd.AddCommand(a.mcpInstallCommand(), a.mcpUninstallCommand())
+	cmd.AddCommand(a.mcpInstallCommand(), a.mcpUninstallCommand(), a.mcpLoginCommand(), a.mcpLogoutCommand())
 	return cmd
 }
 

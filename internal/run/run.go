@@ -364,7 +364,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.String(err.Error()), "") }}
 		d.runner.Endpoint = d.toolServer.endpoint
-		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
+		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir, Logins: d.home})
 		d.runner.Toolbox = d.toolbox
 		d.runner.Swarm = d.swarmOf
 		d.runner.Desks = cmp.Or(p.Desks, d.home.DesksPath(d.ID))

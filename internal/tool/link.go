@@ -166,9 +166,13 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 		return nil
 	}}
 	// The standalone SSE stream is off: tools are listed anew for each turn, so notifications are not needed.
-	return &mcp.StreamableClientTransport{
+	t := &mcp.StreamableClientTransport{
 		Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
-	}, nil
+	}
+	if s.o.Logins != nil && header.Get("Authorization") == "" {
+		t.OAuthHandler = &loginHandler{s, l, &logins{store: s.o.Logins, url: s.URL, http: &http.Client{Timeout: startTime}}}
+	}
+	return t, nil
 }
 
 // header returns the headers of each request to the server.

@@ -44,6 +44,7 @@ type ServerOptions struct {
 	Dir     string        // their working folder; absolute
 	Environ []string      // of this process; nil = os.Environ()
 	Grace   time.Duration // for them to end; 0 = process.DefaultGrace
+	Logins  LoginStore    // logins at servers over HTTP; nil = none
 }
 
 // Servers are the MCP servers of a run. A server is started, or connected to, on first use, and
@@ -104,14 +105,15 @@ type server struct {
 // A link is a connection to a running server.
 type link struct {
 	session          *mcp.ClientSession
-	end              func()               // ends the program, if there is one, and waits for its end
-	why              func() string        // why the server is gone; "" = unknown, or it runs
-	gone             chan struct{}        // closed when the connection is
-	announcesChanges bool                 // the server announces changes of its tools
-	calls            atomic.Int32         // calls of tools under way
-	over             atomic.Int64         // the limit that a message went over; 0 = none did
-	tools            map[string]*mcp.Tool // cache by name; nil = not listed yet, or changed
-	order            []string             // names in the server's order
+	end              func()                      // ends the program, if there is one, and waits for its end
+	why              func() string               // why the server is gone; "" = unknown, or it runs
+	gone             chan struct{}               // closed when the connection is
+	announcesChanges bool                        // the server announces changes of its tools
+	calls            atomic.Int32                // calls of tools under way
+	refused          atomic.Pointer[swarm.Error] // the server wants a login
+	over             atomic.Int64                // the limit that a message went over; 0 = none did
+	tools            map[string]*mcp.Tool        // cache by name; nil = not listed yet, or changed
+	order            []string                    // names in the server's order
 	mu               sync.Mutex
 }
 
@@ -144,7 +146,9 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 		if ctx.Err() != nil {
 			return nil, swarm.CutError(ctx)
 		}
-		s.failures++
+		if swarm.KindOf(err) != swarm.NotSignedIn { // a person may sign in while the run goes on
+			s.failures++
+		}
 		s.failed = err
 		return nil, err
 	}
@@ -196,6 +200,9 @@ func (s *server) greet(ctx context.Context, version string) (*link, error) {
 // notStarted explains a failed start: timeout, refusal, unreachable, or the program's own last
 // words.
 func (s *server) notStarted(l *link, soon context.Context, err error) error {
+	if login := l.refused.Load(); login != nil {
+		return login
+	}
 	refused := refusal(err)
 	e := &swarm.Error{Kind: swarm.NotFound, Hint: "correct it under tools.mcp, or take it out of the agent's tools"}
 	why := l.why()
@@ -411,6 +418,10 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 	switch {
 	case ctx.Err() != nil:
 		return swarm.CutError(ctx)
+	case l.refused.Load() != nil:
+		_ = l.session.Close() // the next call takes the login that is stored then
+		<-l.gone
+		return l.refused.Load()
 	case within.Err() != nil:
 		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
 	case refused != nil:
