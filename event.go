@@ -423,7 +423,11 @@ type TurnStart struct {
 	// them.
 	Answered int    `json:"answered,omitempty"`
 	Session  string `json:"session,omitempty"` // the provider's session that the turn continues
-	Sent     Hash   `json:"sent,omitempty"`    // the part of the prompt that is new to that session: only this was sent
+	// Sent is what was sent if it is not the prompt as it is: the part that is new to the session, or
+	// the prompt with its stable sections first.
+	Sent Hash `json:"sent,omitempty"`
+	// History is the part of the session that was sent before it, if the log keeps the session.
+	History *History `json:"history,omitempty"`
 	// Reserves is the part of the budget that is reserved for the turn. If the earlier starts and
 	// reservations leave no room for it, the turn ends as over_budget and its provider is not
 	// called. It is zero without a budget.
@@ -672,14 +676,16 @@ type CallEnd struct {
 	SessionTotal *Usage `json:"session_total,omitempty"`
 	// Forgotten says that the session cannot be continued: its id held a secret, which is not
 	// stored.
-	Forgotten bool      `json:"forgotten,omitempty"`
-	Inputs    Inputs    `json:"inputs,omitzero"` // the mail it consumed
-	Verdicts  []Verdict `json:"verdicts,omitempty"`
-	Findings  []Finding `json:"findings,omitempty"` // suspicious behaviour in the turn
-	Outside   []string  `json:"outside,omitempty"`  // files that it changed although its phase forbids it
-	Action    *Action   `json:"action,omitempty"`   // of an iteration of a swarm: what the agent does
-	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
-	Report    string    `json:"report,omitempty"`   // the agent's report with it
+	Forgotten bool `json:"forgotten,omitempty"`
+	// Exchange is what the turn has added to that session, if the log keeps it.
+	Exchange *Exchange `json:"exchange,omitempty"`
+	Inputs   Inputs    `json:"inputs,omitzero"` // the mail it consumed
+	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Findings []Finding `json:"findings,omitempty"` // suspicious behaviour in the turn
+	Outside  []string  `json:"outside,omitempty"`  // files that it changed although its phase forbids it
+	Action   *Action   `json:"action,omitempty"`   // of an iteration of a swarm: what the agent does
+	Done     bool      `json:"done,omitempty"`     // the agent reports that its work is done
+	Report   string    `json:"report,omitempty"`   // the agent's report with it
 	// File is the file of a swarm's workspace that has the whole result of an action, or the report
 	// of an agent that is done. FileText is that report, if the agent has written it. Of an iteration
 	// before, it is the report that was written there and then: a file of that name may be another's.

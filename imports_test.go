@@ -486,6 +486,7 @@ var packageRules = map[string]packageRule{
 	}},
 
 	"swarm/internal/modeltest": {8, []use{
+		{"swarm", "tokens are estimated as everywhere"},
 		{"swarm/internal/strictjson", "replies of the stand-in are read strictly"},
 	}},
 	"swarm/internal/npmtest":  {8, nil},

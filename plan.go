@@ -211,7 +211,9 @@ type Agent struct {
 	Root        string            `json:"root,omitempty"`      // the folder that its tools may touch; absolute
 	Permissions Permissions       `json:"permissions,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
-	Desk        Worker            `json:"desk,omitempty"` // who does its turns at a desk; "" = they have none
+	Desk        Worker            `json:"desk,omitempty"`    // who does its turns at a desk; "" = they have none
+	Session     string            `json:"session,omitempty"` // [NoSession], or "": its turns continue one session
+	Context     ContextLimits     `json:"context,omitzero"`  // how much of it a turn is sent, if the log keeps it
 }
 
 // Permissions are the actions beyond its work that an agent may take.
@@ -408,6 +410,7 @@ type ProviderSpec struct {
 	ServiceTier string            `json:"service_tier,omitempty"`
 	Images      *bool             `json:"images,omitempty"` // whether models are shown the images of tools; nil = those that are known to take them
 	Extra       json.RawMessage   `json:"extra,omitempty"`  // an object: more fields of each request
+	Context     ContextLimits     `json:"context,omitzero"` // of agents that name none
 	Price       Price             `json:"price,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
 	// Headers of requests to its server. "Bearer $NAME" takes its end from the environment.

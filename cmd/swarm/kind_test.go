@@ -23,7 +23,7 @@ func init() {
 	}
 	registry.Register(providerkind.Kind{
 		Name: "parrot", Keys: []string{"base_url", "models"}, Needs: providerkind.Need{Key: "base_url", Example: "http://parrot.example"},
-		Tools: providerkind.InProcess, ToolNames: providerkind.OurNames, Sessions: true, Files: providerkind.ByTools,
+		Tools: providerkind.InProcess, ToolNames: providerkind.OurNames, Sessions: providerkind.ProgramSessions, Files: providerkind.ByTools,
 		Model: providerkind.NeedModel,
 	}, openBird)
 	registry.Register(providerkind.Kind{

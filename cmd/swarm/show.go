@@ -20,9 +20,10 @@ import (
 
 // showOptions select what to print of a run.
 type showOptions struct {
-	turn    string
-	prompts bool // the full prompt and output of every turn
-	spans   bool // the origin of each part of the prompts
+	turn     string
+	prompts  bool // the full prompt and output of every turn
+	spans    bool // the origin of each part of the prompts
+	messages bool // the messages of a turn of a model over HTTP
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -43,6 +44,9 @@ turns also have their texts: prompt_text, output_text, and if there are any sent
 result_text, which is what the action of a swarm's iteration gave.
 With --turn the result is that turn alone, with its texts.
 
+A model over HTTP is sent its earlier turns again. With --turn and --messages, print what such a turn
+added to its session: the calls of tools, their whole results, and what the model said.
+
 ` + runHelp,
 		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
 		Args:              cobra.ExactArgs(1),
@@ -62,10 +66,14 @@ With --turn the result is that turn alone, with its texts.
 	f.BoolVar(&o.prompts, "prompts", false, "the same")
 	_ = f.MarkHidden("prompts")
 	f.BoolVar(&o.spans, "spans", false, "the origin of each part of the prompts")
+	f.BoolVar(&o.messages, "messages", false, "with --turn, what a turn of a model over HTTP added to its session: calls, whole results and words")
 	return cmd
 }
 
 func (a *app) show(l *run.Reader, o showOptions) error {
+	if o.messages && o.turn == "" {
+		return swarm.Errorf(swarm.BadInput, "--messages is for one turn").WithHint("write --turn TASK, or --turn TASK/ITERATION/ATTEMPT")
+	}
 	if o.turn != "" {
 		t, err := l.Turn(o.turn)
 		if err != nil {
@@ -380,7 +388,13 @@ func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 		return err
 	case a.json:
 		return a.print(whole)
+	case o.messages:
+		a.printMessages(&whole)
+		return nil
 	case o.prompts:
+		if text := historyText(t.History); text != "" { // the prompt is all that standard output gets
+			fmt.Fprintln(a.stderr, text)
+		}
 		_, err := io.WriteString(a.stdout, a.foreign([]byte(whole.PromptText)))
 		return err
 	case o.spans:
@@ -412,6 +426,37 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 		a.fence("result of "+string(t.ID), whole.ResultText)
 	}
 	return nil
+}
+
+// printMessages writes what a turn added to its session.
+func (a *app) printMessages(t *run.FullTurn) {
+	for _, m := range t.Messages {
+		for _, r := range m.Results {
+			a.fence("result of "+term.Escape(r.Call), r.Text)
+		}
+		if m.Text != "" {
+			who := map[bool]string{true: "said by ", false: "told to "}[m.Role == swarm.RoleAssistant]
+			a.fence(who+string(t.ID), m.Text)
+		}
+		for _, c := range m.Calls {
+			a.fence("call "+term.Escape(c.ID)+" of "+term.Escape(c.Name), c.Args)
+		}
+	}
+}
+
+// historyText says how much of its session a turn was sent, or "" if it has none.
+func historyText(h *swarm.History) string {
+	if h == nil {
+		return ""
+	}
+	text := fmt.Sprintf("history: ~%s tokens of earlier turns of the session: %d whole", term.Count(h.Tokens), h.Turns-h.Short)
+	if n := h.Short - h.Dropped; n > 0 {
+		text += fmt.Sprintf(", %d without the results of tools", n)
+	}
+	if h.Dropped > 0 {
+		text += fmt.Sprintf(", %d as a summary after the first prompt", h.Dropped)
+	}
+	return text
 }
 
 // fence writes a text that an agent got or wrote between two marker lines.
@@ -457,6 +502,9 @@ func (a *app) turnHead(t *view.Turn) {
 	}
 	if t.Session != "" {
 		fmt.Fprintf(a.stdout, "  session %s\n", term.Escape(t.Session))
+	}
+	if text := historyText(t.History); text != "" {
+		fmt.Fprintf(a.stdout, "  %s\n", text)
 	}
 	for _, u := range t.Tools {
 		failed := ""

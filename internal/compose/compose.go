@@ -174,6 +174,7 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 	for _, name := range c.agentNames { // also those that nothing selected needs
 		c.findProvider(c.agents[name], false)
 		c.checkTools(c.agents[name])
+		c.checkSession(c.agents[name])
 	}
 	c.checkUnused()
 	c.checkTeamEdges()

@@ -231,6 +231,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 			Spawn:       k.Permissions.Spawn.value,
 			Orchestrate: k.Permissions.Orchestrate.value,
 		}
+		out.Session, out.Context = k.Session.value, k.Context.limits()
 		if k.Root.given() {
 			out.Root = c.folder(k.Root.value)
 		}

@@ -28,6 +28,7 @@ var choices = map[string]func() []string{
 	"apis":       fixed(providerkind.Responses, providerkind.Chat),
 	"efforts":    fixed("none", "minimal", "low", "medium", "high", "xhigh", "max"),
 	"sandboxes":  fixed(swarm.SandboxOS),
+	"sessions":   fixed(swarm.NoSession),
 	"networks":   fixed(swarm.NetworkAll, swarm.NetworkNone),
 }
 
@@ -73,6 +74,7 @@ type providerKeys struct {
 	ServiceTier text        `key:"service_tier" doc:"How fast a model over HTTP is served, in the words of its server."`
 	Images      boolean     `key:"images" doc:"Whether a model over HTTP is shown the images that tools return; without it models that are known to take images are."`
 	Extra       object      `key:"extra" doc:"More fields of each request to a model over HTTP. Objects are merged."`
+	Context     contextKeys `key:"context" doc:"How much of its session an agent that names no other limits is sent with each turn, of a model over HTTP."`
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
 	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent, or to a model over HTTP, with each request; Bearer $NAME takes its end from the environment."`
@@ -87,6 +89,13 @@ type sandboxKeys struct {
 	Read    list[text] `key:"read" doc:"What the programs may read although it is hidden otherwise."`
 	Hide    list[text] `key:"hide" doc:"What is hidden from the programs, beside ~/.ssh and the like."`
 	Network network    `key:"network" doc:"What they reach: all, none, or a list of hosts: example.org, *.example.org, localhost:8080."`
+}
+
+// contextKeys limit what a model over HTTP is sent of its session.
+type contextKeys struct {
+	section
+	Tokens integer `key:"tokens" min:"1000" doc:"At most so many tokens, estimated. Older turns lose the results of their tools, and then everything but a line. Without it half of the model's context window, at most 80,000, and 32,000 if that is unknown."`
+	Keep   integer `key:"keep" min:"1" max:"1000" doc:"The newest turns that are shortened last; 3 without it."`
 }
 
 type priceKeys struct {
@@ -107,6 +116,8 @@ type agentKeys struct {
 	Permissions permissionKeys `key:"permissions" doc:"What it may do beside its work."`
 	Env         named[text]    `key:"env" loose:"" doc:"Added to its environment."`
 	Desk        boolean        `key:"desk" doc:"It does its turns at a desk: a folder with the instructions, in which the worker delivers files."`
+	Session     text           `key:"session" among:"sessions" doc:"none: its turns know nothing of each other. Without it a later turn continues the session of the one before, if its provider has sessions."`
+	Context     contextKeys    `key:"context" doc:"How much of its session it is sent with each turn, if it is a model over HTTP."`
 	Worker      text           `key:"worker" among:"workers" doc:"Who works at the desk: command is its provider, external a person or a program that is not started; command without it."`
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // A thinking is how a model thinks: a word, or a number of tokens.
@@ -105,4 +106,20 @@ func (*object) schema(r rule) map[string]any {
 	return r.described(map[string]any{
 		"type": "object", "propertyNames": map[string]any{"not": map[string]any{"enum": ownFields}},
 	})
+}
+
+// limits returns the limits that the file names.
+func (k *contextKeys) limits() swarm.ContextLimits {
+	return swarm.ContextLimits{Tokens: k.Tokens.value, Keep: int(k.Keep.value)}
+}
+
+// checkSession checks what an agent says about its session.
+func (c *compiler) checkSession(a *agent) {
+	if a.keys == nil || a.spec == nil {
+		return
+	}
+	if k := &a.keys.Context; k.given() && providerkind.Of(a.spec.Kind).Sessions != providerkind.LogSessions {
+		c.fail(k.node, "context is for models over HTTP, and %q works with the provider %q, of the kind %s", a.name, a.spec.Name, a.spec.Kind).
+			WithHint("leave it out")
+	}
 }

@@ -146,7 +146,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
 		s.Effort, s.Thinking, s.ServiceTier, s.Extra = v.Effort.value, v.Thinking.value, v.ServiceTier.value, v.Extra.json
-		s.API, s.MaxTokens, s.Sandbox, s.Mode = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox(), v.Mode.value
+		s.API, s.MaxTokens, s.Sandbox, s.Mode, s.Context = v.API.value, v.MaxTokens.value, v.Sandbox.sandbox(), v.Mode.value, v.Context.limits()
 		if v.Temperature.given() {
 			s.Temperature = &v.Temperature.value
 		}
@@ -198,6 +198,7 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 	for _, a := range list {
 		c.findProvider(a, c.working || len(c.tasks) > 0)
 		c.checkTools(a)
+		c.checkSession(a)
 	}
 	return list
 }

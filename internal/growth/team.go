@@ -255,6 +255,7 @@ func (t *Team) newAgent(from swarm.Agent, s swarm.SpawnRequest) swarm.Agent {
 	}
 	if like.Provider == s.Provider {
 		a.Model, a.Tier, a.Tools, a.Env, a.Root = like.Model, like.Tier, like.Tools, like.Env, like.Root
+		a.Session, a.Context = like.Session, like.Context
 	}
 	return a
 }

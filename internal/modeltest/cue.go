@@ -13,7 +13,8 @@ import (
 // A Cue is the answers to the requests that it fits: one after the other, and then the last one
 // again.
 type Cue struct {
-	When    string   `json:"when"` // is in the system prompt or in a message of the user; "" fits all
+	When    string   `json:"when"`           // is in the system prompt or in a message of the user; "" fits all
+	Also    string   `json:"also,omitempty"` // is there too
 	Answers []Answer `json:"answers"`
 }
 
@@ -43,8 +44,11 @@ func ReadCues(data []byte) ([]Cue, error) {
 // fits says whether a request is for this cue. An agent's later turns repeat its first message, so
 // they fit as well.
 func (c Cue) fits(r Request) bool {
-	return strings.Contains(r.System, c.When) ||
-		slices.ContainsFunc(r.Said, func(said string) bool { return strings.Contains(said, c.When) })
+	has := func(text string) bool {
+		return strings.Contains(r.System, text) ||
+			slices.ContainsFunc(r.Said, func(said string) bool { return strings.Contains(said, text) })
+	}
+	return has(c.When) && has(c.Also)
 }
 
 // nextAnswer takes the next answer for a request. A request without one gets an error that no

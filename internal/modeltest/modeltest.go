@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"swarm"
 )
 
 // An Answer is what the server does with a request.
@@ -98,7 +100,10 @@ type Server struct {
 	URL string
 	// Reply makes the answers; nil = the cues do.
 	Reply func(Request) Answer
+	// Caches has the server count the tokens of answers without a usage as one that caches prompts.
+	Caches bool
 
+	cache    promptCache
 	http     *httptest.Server
 	mu       sync.Mutex
 	more     *sync.Cond
@@ -232,13 +237,20 @@ func (s *Server) record(r *Request) Answer {
 	}
 	s.requests = append(s.requests, *r)
 	var a Answer
+	var counted Usage
 	if s.Reply == nil {
 		a = s.nextAnswer(*r)
+	}
+	if s.Caches {
+		counted = s.cache.usage(r)
 	}
 	s.more.Broadcast()
 	s.mu.Unlock()
 	if s.Reply != nil {
 		a = s.Reply(*r)
+	}
+	if s.Caches && a.Usage.Input == 0 && a.Usage.Raw == nil {
+		a.Usage, a.Usage.Output = counted, swarm.EstimateTokens(int64(len(a.Text)))
 	}
 	return a
 }

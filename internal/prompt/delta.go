@@ -34,6 +34,48 @@ func (p Prompt) Fresh() string {
 	return b.String()
 }
 
+// StableFirst returns the prompt with those sections first that are the same in all turns of an
+// agent, and how many bytes they have: role, rules and context packs. Servers of models cache what
+// requests have in common at their beginning.
+func (p Prompt) StableFirst() (text string, stable int) {
+	var first, rest strings.Builder
+	to := &rest
+	begins := true // the next span begins a section
+	for _, s := range p.Spans {
+		if s.From == FromSeparator {
+			begins = true
+			continue
+		}
+		if begins {
+			if to = &rest; s.From == FromRole || s.From == FromMode || s.From == FromPack {
+				to = &first
+			}
+			if to.Len() > 0 {
+				to.WriteString(emptyLine)
+			}
+		}
+		begins = false
+		to.WriteString(p.Text[s.Start:s.End])
+	}
+	if first.Len() == 0 || rest.Len() == 0 {
+		return p.Text, 0
+	}
+	first.WriteString(emptyLine)
+	return first.String() + rest.String() + "\n", first.Len()
+}
+
+// WithoutIDs returns a prompt without the lines that say which task, agent and iteration it is.
+func WithoutIDs(text string) string {
+	for {
+		line, rest, _ := strings.Cut(text, "\n")
+		if line == "" && rest != "" || strings.HasPrefix(line, "Your SWARM_") || strings.HasPrefix(line, "You are on iteration ") {
+			text = rest
+			continue
+		}
+		return text
+	}
+}
+
 // WithSent returns the prompt of a turn that starts again, with the messages that its earlier start
 // had already sent.
 func (p Prompt) WithSent(sent []string) Prompt {

@@ -60,6 +60,8 @@ type Request struct {
 	Env       map[string]string  // added to the environment: the agent's and the task's
 	Session   string             // a session to continue, or ""; then Fresh is sent, if the session still exists
 	Fresh     string             // the part of Prompt that is new to the session
+	Stable    int                // how many bytes at the beginning of Prompt are the same in later turns
+	Later     bool               // the agent probably has later turns: what they repeat is worth caching
 	Root      string             // the folder that its tools may touch; absolute; "" = Dir
 	Tools     []string           // what it may use; nil = the provider decides
 	Phase     swarm.Phase        // of its team; "" = none
@@ -68,6 +70,8 @@ type Request struct {
 	// SessionTotal is what Session had cost in all when its last turn ended, as its program reported
 	// it. Some programs report nothing but that. nil = unknown.
 	SessionTotal *swarm.Usage
+	// History is the session, of a provider that keeps none itself: what is sent before Fresh.
+	History []swarm.ChatMessage
 	// Plain asks a model for one answer without tools. nil = it is asked until it calls no tools.
 	Plain *Plain
 	// ToolSpecs are the swarm tools that it is offered. Call runs them.
@@ -140,8 +144,11 @@ type Reply struct {
 	Free    bool        // no model was asked: the turn cost nothing
 	Short   bool        // the limit of tokens ended it
 	Session string      // to continue with, or ""
-	Exit    int         // a program's exit code
-	Stderr  []byte      // the tail of what a program wrote there, for the error's text
+	// Messages are what the turn has added to its session after the prompt, if the provider keeps no
+	// session itself. They end with the answer.
+	Messages []swarm.ChatMessage
+	Exit     int    // a program's exit code
+	Stderr   []byte // the tail of what a program wrote there, for the error's text
 	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.
 	SessionTotal *swarm.Usage
 	// Requests are those to a model over HTTP, at most swarm.MaxRequests.

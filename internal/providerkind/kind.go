@@ -28,7 +28,7 @@ type Kind struct {
 	ToolNames  ToolNames // whose names `tools` of an agent lists
 	ToolSample string    // of program names: an example to paste
 	ToolPrefix string    // of program names: only entries with this prefix mean something
-	Sessions   bool      // a later turn can continue an earlier one
+	Sessions   Sessions  // whether a later turn can continue an earlier one
 	Files      Files     // how they change files
 	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
 	Outside    bool      // it starts nothing: a person, or a program of others, does its turns at a desk
@@ -75,6 +75,16 @@ const (
 	NoTools   Tools = iota // not at all: it cannot message other agents
 	InProcess              // the provider calls them for it while the turn runs
 	ByDoor                 // it is a program that finds our MCP server, and a token, in its environment
+)
+
+// Sessions says what keeps the conversation that later turns of an agent continue.
+type Sessions int
+
+// The keepers of a session.
+const (
+	NoSessions      Sessions = iota // nothing: each turn is sent the whole prompt
+	ProgramSessions                 // the agent's program or server, under an id of its own
+	LogSessions                     // the run's log: a turn is sent what was said before
 )
 
 // ToolNames says whose names the entries of an agent's `tools` are.

@@ -37,6 +37,7 @@ const (
 	keyServiceTier = "service_tier"
 	keyImages      = "images"
 	keyExtra       = "extra"
+	keyContext     = "context"
 	keyEnv         = "env"
 	keyHeaders     = "headers"
 	keySandbox     = "sandbox"
@@ -44,7 +45,7 @@ const (
 
 var (
 	programKeys = []string{keyCommand, keyModels, keyEnv, keySandbox}
-	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEffort, keyServiceTier, keyImages, keyExtra, keyEnv, keyHeaders}
+	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEffort, keyServiceTier, keyImages, keyExtra, keyContext, keyEnv, keyHeaders}
 
 	// The program of a coding agent decides which server it uses.
 	ownServer = map[string]string{
@@ -92,7 +93,7 @@ var table = []*Kind{
 	},
 	{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: true, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "changes files in its folders, and asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
@@ -111,7 +112,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Codex, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: true, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "is held by its own sandbox, workspace-write",
 			Planning: "is held to docs/ by its own sandbox",
@@ -123,7 +124,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Gemini, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "asks before it writes or runs anything, and is answered by the phase",
@@ -140,7 +141,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Opencode, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `read, edit, "bash(go test*)"`, Sessions: true, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `read, edit, "bash(go test*)"`, Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "has no sandbox: it does what its own settings do not forbid",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow some paths stay in force",
@@ -158,7 +159,7 @@ var table = []*Kind{
 			Example: "[gemini, --acp]",
 			About:   "which program speaks the Agent Client Protocol",
 		},
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "is held by nothing but what it asks for by itself",
 			Planning: "is answered by the phase when it asks, and is held by nothing else",
@@ -176,11 +177,11 @@ var table = []*Kind{
 			keyEnv:    "leave it out; for a key write headers: {Authorization: Bearer $NAME}",
 			keyModels: "leave it out: the agent's owner chooses its model",
 		},
-		Tools: NoTools, Sessions: true, Files: NoFiles, Checked: Asked,
+		Tools: NoTools, Sessions: ProgramSessions, Files: NoFiles, Checked: Asked,
 	},
 	{
 		Name: Anthropic, Keys: append([]string{keyThinking}, modelKeys...), Tools: InProcess, ToolNames: OurNames, Files: ByTools,
-		Model: NeedModel, ListPrices: true,
+		Sessions: LogSessions, Model: NeedModel, ListPrices: true,
 		Models: map[string]string{
 			"small":  "claude-haiku-5-5",
 			"medium": "claude-sonnet-5-5",
@@ -190,8 +191,8 @@ var table = []*Kind{
 	},
 	{
 		Name: OpenAI, Keys: append([]string{keyAPI}, modelKeys...), Tools: InProcess, ToolNames: OurNames, Files: ByTools,
-		Instead: map[string]string{keyThinking: "write effort: low, or the server's own fields for it under extra"},
-		Model:   NeedModel, ListPrices: true, Models: openAIModels,
+		Instead:  map[string]string{keyThinking: "write effort: low, or the server's own fields for it under extra"},
+		Sessions: LogSessions, Model: NeedModel, ListPrices: true, Models: openAIModels,
 		BaseURL: "https://api.openai.com/v1", KeyVars: []string{"OPENAI_API_KEY"},
 	},
 	{Name: Desk, Tools: NoTools, Files: NoFiles, Outside: true},

@@ -155,11 +155,14 @@ func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
 		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
 			continue
 		}
-		names, err := swarm.Body[struct{ Output, Hash swarm.Hash }](&e) // the hashes in a turn's end and in an artifact
+		names, err := swarm.Body[struct { // the hashes in a turn's end and in an artifact
+			Output, Hash swarm.Hash
+			Exchange     swarm.Exchange
+		}](&e)
 		if err != nil {
 			return err
 		}
-		texts = append(texts, names.Output, names.Hash)
+		texts = append(texts, names.Output, names.Hash, names.Exchange.Sent, names.Exchange.Messages)
 	}
 	for _, h := range texts {
 		if h == "" || h == swarm.NoText {

@@ -84,11 +84,13 @@ func (r *Reader) take(c *view.Collector, key string) (bool, error) {
 type FullTurn struct {
 	view.Turn
 	PromptText string `json:"prompt_text"`
-	SentText   string `json:"sent_text,omitempty"` // the part of the prompt that was new to its session
+	SentText   string `json:"sent_text,omitempty"` // what was sent, if it is not the prompt as it is
 	// InjectedText is the mail that it got between two tool calls, in the order of injected.
 	InjectedText []string `json:"injected_text,omitempty"`
 	OutputText   string   `json:"output_text"`
 	ResultText   string   `json:"result_text,omitempty"` // what the action of a swarm's iteration gave
+	// Messages are what the turn has added to its session after the prompt, if the log keeps it.
+	Messages []swarm.ChatMessage `json:"messages,omitempty"`
 }
 
 // Full adds the texts to a turn.
@@ -107,6 +109,12 @@ func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 			return FullTurn{}, err
 		}
 		*text = string(b)
+	}
+	if t.Exchange != nil {
+		var err error
+		if full.Messages, err = swarm.ReadMessages(r.Text, *t.Exchange, t.Output.Hash); err != nil {
+			return FullTurn{}, err
+		}
 	}
 	return full, nil
 }

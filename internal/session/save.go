@@ -80,7 +80,7 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(p.Name), mapping(field{"kind", verbatim(p.Kind)}, field{"command", p.Command}, field{"script", s.fileFrom(dir, p.ScriptFile)},
 			field{"base_url", p.BaseURL}, field{"api", p.API}, field{"models", p.Models}, field{"mode", p.Mode}, field{"max_tokens", p.MaxTokens}, field{"temperature", p.Temperature},
-			field{"effort", p.Effort}, field{"thinking", p.Thinking}, field{"service_tier", p.ServiceTier}, field{"images", p.Images}, field{"extra", p.Extra},
+			field{"effort", p.Effort}, field{"thinking", p.Thinking}, field{"service_tier", p.ServiceTier}, field{"images", p.Images}, field{"extra", p.Extra}, field{"context", p.Context},
 			field{"price", p.Price}, field{"env", p.Env}, field{"headers", p.Headers}, field{"sandbox", sandbox(p.Sandbox)}))
 	}
 	b.WriteString("agents:\n")
@@ -89,7 +89,8 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 			continue
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(a.Name), mapping(field{"provider", verbatim(name(a.Provider))}, field{"role", a.RoleName}, field{"model", a.Model}, field{"tier", a.Tier},
-			field{"tools", a.Tools}, field{"root", within(s.run.Began().Dir, a.Root)}, field{"permissions", a.Permissions}, field{"env", a.Env}))
+			field{"tools", a.Tools}, field{"root", within(s.run.Began().Dir, a.Root)}, field{"permissions", a.Permissions}, field{"env", a.Env},
+			field{"session", a.Session}, field{"context", a.Context}))
 	}
 	if len(t.Edges) > 0 {
 		b.WriteString("edges:\n")

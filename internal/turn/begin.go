@@ -26,9 +26,8 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
 		Prompt: swarm.HashOf(b.Bodies[0]), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Snapshots: w.snapshots,
 		Topics: w.topics, Rules: w.known, Outputs: w.outputs, Answered: w.c.Answered, Reserves: w.need, Want: string(w.c.Want), Judged: w.judged}
-	if w.session != "" {
-		fresh := []byte(w.made.Fresh())
-		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
+	if start.History = w.recalled; w.session != "" || w.sent != w.made.Text {
+		start.Sent, b.Bodies = swarm.HashOf([]byte(w.sent)), append(b.Bodies, []byte(w.sent))
 	}
 	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.turn, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(start)}}
 	seqs, err := r.Log.Append(ctx, b)
@@ -74,7 +73,7 @@ func (r *Runner) resumeStart(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	w.snapshots, w.topics, w.known, w.outputs, w.judged = first.Snapshots, first.Topics, first.Rules, first.Outputs, first.Judged
+	w.snapshots, w.topics, w.known, w.outputs, w.judged, w.recalled = first.Snapshots, first.Topics, first.Rules, first.Outputs, first.Judged, first.History
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
 	for ok {
 		w.start++

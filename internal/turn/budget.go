@@ -139,7 +139,14 @@ func (r *Runner) reserve(w *work) error {
 	if !w.plan.Budget.LimitsUse() {
 		return nil
 	}
-	need := providerkind.Bound(&w.spec, w.model, int64(len(w.made.Text)), w.c.Want.MaxTokens())
+	size := int64(len(w.made.Text))
+	if w.history != nil {
+		size = int64(len(w.sent))
+		for i := range w.history {
+			size += w.history[i].Size()
+		}
+	}
+	need := providerkind.Bound(&w.spec, w.model, size, w.c.Want.MaxTokens())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.fold.follow(r.Log); err != nil {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -64,6 +65,11 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		if len(output) > 0 {
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
 		}
+	}
+	if w.remembers() && reply.Messages != nil && end.Status != swarm.CallCut {
+		var messages []byte
+		end.Exchange, messages = r.exchange(w, reply, output)
+		end.Session, b.Bodies = cmp.Or(w.session, string(w.turn)), append(b.Bodies, messages)
 	}
 	if e := r.collected(w); e != nil {
 		b.Events = append(b.Events, *e)

@@ -19,6 +19,7 @@ type loadedPlan struct {
 	tasks     map[string]*swarm.Task
 	agents    map[string]*swarm.Agent
 	providers map[string]swarm.ProviderSpec
+	counts    map[string]int // by agent: its tasks; nil = not counted yet
 }
 
 // Plan reads the plan stored under a key.
@@ -158,7 +159,7 @@ func (r *Runner) makePrompt(w *work) error {
 		}
 		return out, err == nil
 	}
-	if w.kind().Sessions && w.worker() == "" { // a desk is another folder each time
+	if w.continues() {
 		if !follow() {
 			return broken
 		}
@@ -317,6 +318,8 @@ type logFold struct {
 	began    map[string]int64            // by agent: sequence number of its last start
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person
 	totals   map[string]swarm.Usage      // by session: what it has cost in all, as its program reported it last
+	// conversations are the sessions that the log keeps, by agent.
+	conversations map[string]*conversation
 
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
 	reports map[string]doneReport      // by agent of a swarm that is done
@@ -336,7 +339,7 @@ func (l *logFold) follow(log swarm.Log) error {
 		switch e.Kind {
 		case swarm.TurnStarted:
 			put(&l.began, e.Agent, e.Seq)
-			err = errors.Join(l.begin(e), l.account.begin(e))
+			err = errors.Join(l.begin(e), l.noteHistory(e), l.account.begin(e))
 		case swarm.TurnReserved:
 			err = l.account.raise(e)
 		case swarm.Control:
@@ -370,7 +373,11 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 	case r.Forgotten:
 		delete(l.sessions, e.Agent)
 	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // otherwise the turn began before the reset
-		put(&l.sessions, e.Agent, r.Session)
+		if l.addExchange(e, r.CallEnd) {
+			put(&l.sessions, e.Agent, r.Session)
+		} else {
+			delete(l.sessions, e.Agent)
+		}
 	}
 	if r.Output != "" {
 		if l.outputs == nil {
@@ -389,6 +396,7 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 func (l *logFold) forget(e *swarm.Event) {
 	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // the loop reports a command that cannot be read
 		delete(l.sessions, k.Target)
+		delete(l.conversations, k.Target)
 		put(&l.reset, k.Target, e.Seq)
 	}
 }

@@ -68,11 +68,14 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 	req = r.plainRequest(w)
 	req.Ask, req.Reserve = r.asker(w), r.reserver(ctx, w)
 	if req.Session = w.session; w.session != "" {
-		req.Fresh = w.made.Fresh()
+		req.Fresh = w.sent
 		if req.SessionTotal, err = r.sessionTotal(w.session); err != nil {
 			return req, nil, err
 		}
+	} else {
+		req.Prompt, req.Fresh, req.Stable = w.sent, w.sent, w.stable
 	}
+	req.History, req.Later = w.history, w.later
 	if r.Endpoint != nil && w.kind().Tools == providerkind.ByDoor {
 		if req.Door, err = r.Endpoint(w.c.Agent); err != nil {
 			return req, nil, err

@@ -95,6 +95,11 @@ type work struct {
 	packs      []string             // refs of the context packs that came with that mail
 	topics     int64                // the newest topic entry in the prompt
 	session    string               // the session that the turn continues, or ""
+	sent       string               // what the provider is sent: the prompt, or the part that is new to the session
+	stable     int                  // how many bytes at its beginning are the same in later turns
+	later      bool                 // the agent probably has later turns in the session
+	history    []swarm.ChatMessage  // what it is sent before that, if the log keeps the session
+	recalled   *swarm.History       // how much of the session that is
 	done       bool                 // the agent has called report_done
 	report     string               // the text of that report
 	handle     *agentapi.TurnHandle // how the agent acts on the run while the provider works; nil = it cannot
@@ -149,6 +154,9 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	}
 	if err == nil && !begun {
 		err = r.makePrompt(w)
+	}
+	if err == nil {
+		err = r.prepare(w)
 	}
 	if err == nil && begun { // a cancelled turn is not started again only to be cut
 		err = r.cancelled(c)

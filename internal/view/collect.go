@@ -85,7 +85,10 @@ type Turn struct {
 	Tools    []swarm.ToolUse `json:"tools,omitempty"`
 	Files    []string        `json:"files,omitempty"` // the files that it changed, as its program reports
 	Inputs   swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
-	Sent     swarm.Hash      `json:"sent,omitempty"`  // the part of the prompt that is new to its session: only this was sent
+	Sent     swarm.Hash      `json:"sent,omitempty"`  // what was sent if it is not the prompt as it is: the part that is new to its session, or the prompt in another order
+	// History is what was sent before it, if the log keeps the session.
+	History  *swarm.History  `json:"history,omitempty"`
+	Exchange *swarm.Exchange `json:"-"` // what the turn has added to that session
 	// Findings are suspicious behaviour in the turn.
 	Findings []swarm.Finding `json:"findings,omitempty"`
 	// Injected is the mail that it got between two tool calls.
@@ -266,7 +269,7 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 func (t *Turn) start(e *swarm.Event, s *swarm.TurnStart) {
 	t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
 	t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
-	t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
+	t.Started, t.Inputs, t.Sent, t.History = e.Time, s.Inputs, s.Sent, s.History
 	t.Tools, t.Files, t.Injected = nil, nil, nil
 	if t.First == "" {
 		t.First, t.Answered, t.Topics = s.Prompt, s.Answered, s.Topics
@@ -276,7 +279,7 @@ func (t *Turn) start(e *swarm.Event, s *swarm.TurnStart) {
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
 	t.Usage, t.Verdicts, t.CarriedOver, t.Findings = end.Usage, end.Verdicts, end.CarriedOver, end.Findings
-	t.Done, t.Report, t.Action = end.Done, end.Report, end.Action
+	t.Done, t.Report, t.Action, t.Exchange = end.Done, end.Report, end.Action, end.Exchange
 	if end.Session != "" {
 		t.Session = end.Session
 	}

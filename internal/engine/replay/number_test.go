@@ -28,7 +28,8 @@ var bodies = map[swarm.EventKind]any{
 var renumbered = []string{"TurnStart.Inputs.From", "TurnStart.Inputs.Upto", "TurnStart.Topics", "TurnStart.Rules", "TurnStart.Outputs",
 	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
 
-var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens", "DeskCollection.Files.Bytes"}
+var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens", "DeskCollection.Files.Bytes",
+	"CallEnd.Exchange.Bytes", "CallEnd.Exchange.Results", "TurnStart.History.Tokens"}
 
 // This test fails when a body gains a number: [player.renumber] has to know whether it is the
 // number of an event.

@@ -51,6 +51,7 @@ type anthropicTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Cache       *cacheControl   `json:"cache_control,omitempty"`
 }
 
 type anthropicMessage struct {
@@ -88,8 +89,9 @@ type cacheControl struct {
 
 var ephemeral = &cacheControl{"ephemeral"}
 
-// encodeRequest encodes the whole conversation. The last block of the prompt and of the newest
-// round are marked for the cache, so that the next request only pays for what is new.
+// encodeRequest encodes the whole conversation. Four places are marked for the cache, as many as the
+// API takes, so that the next request only pays for what is new: the tools, the stable part of the
+// first prompt, the newest message, and the one that was the newest in the request before.
 func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.sentTemperature(), Stream: true}
 	if q.MaxTokens == 0 {
@@ -106,46 +108,77 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		}
 	}
 	for _, tool := range c.tools {
-		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})
+		q.Tools = append(q.Tools, anthropicTool{Name: tool.Name, Description: tool.Description, InputSchema: schemaOf(tool)})
 	}
 	if c.system != "" { // the same in all iterations of an agent
 		q.System = []block{{Type: "text", Text: c.system, Cache: ephemeral}}
 	}
-	prompt := block{Type: "text", Text: c.prompt}
-	// Each tool call sends the prompt again. Caching a prompt that is sent only once would cost
-	// more.
-	if len(c.tools) > 0 {
-		prompt.Cache = ephemeral
+	var told [][]block
+	for i := range c.messages {
+		m := &c.messages[i]
+		if m.Role == swarm.RoleAssistant {
+			q.Messages = append(q.Messages, anthropicMessage{m.Role, anthropicSaid(c, m)})
+			continue
+		}
+		told = append(told, anthropicTold(c, m))
+		q.Messages = append(q.Messages, anthropicMessage{m.Role, told[len(told)-1]})
 	}
-	q.Messages = append(q.Messages, anthropicMessage{"user", []block{prompt}})
-	for i, r := range c.rounds {
-		var results []block
-		for _, x := range r.results {
-			results = append(results, block{Type: "tool_result", ToolUseID: x.call, Content: anthropicContent(c, &x), IsError: x.failed})
+	// Writing to the cache costs more than reading once, so a prompt that is sent only once is not
+	// marked.
+	if c.cached {
+		if n := len(q.Tools); n > 0 {
+			q.Tools[n-1].Cache = ephemeral
 		}
-		if r.aside != "" {
-			results = append(results, block{Type: "text", Text: r.aside})
+		for _, blocks := range told[max(0, len(told)-2):] {
+			blocks[len(blocks)-1].Cache = ephemeral
 		}
-		if i == len(c.rounds)-1 {
-			results[len(results)-1].Cache = ephemeral
-		}
-		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.message}, anthropicMessage{"user", results})
 	}
 	if begin := c.sentPrefill(); begin != "" {
-		q.Messages = append(q.Messages, anthropicMessage{"assistant", []block{{Type: "text", Text: begin}}})
+		q.Messages = append(q.Messages, anthropicMessage{swarm.RoleAssistant, []block{{Type: "text", Text: begin}}})
 	}
 	return marshal(q)
 }
 
 // anthropicContent returns the content of a result: its text, or blocks if it has images.
-func anthropicContent(c *conversation, x *result) any {
+func anthropicContent(c *conversation, x *swarm.ToolResult) any {
 	images := c.sentImages(x)
 	if len(images) == 0 {
-		return x.text
+		return x.Text
 	}
-	blocks := []block{{Type: "text", Text: x.text}}
+	blocks := []block{{Type: "text", Text: x.Text}}
 	for _, i := range images {
 		blocks = append(blocks, block{Type: "image", Source: &imageSource{"base64", i.MIMEType, i.Data}})
+	}
+	return blocks
+}
+
+// anthropicTold encodes a message of ours.
+func anthropicTold(c *conversation, m *swarm.ChatMessage) (blocks []block) {
+	for _, r := range m.Results {
+		blocks = append(blocks, block{Type: "tool_result", ToolUseID: r.Call, Content: anthropicContent(c, &r), IsError: r.Failed})
+	}
+	text := m.Text
+	if c.cached && m.Stable > 0 && m.Stable < len(text) {
+		blocks = append(blocks, block{Type: "text", Text: text[:m.Stable], Cache: ephemeral})
+		text = text[m.Stable:]
+	}
+	if text != "" || len(blocks) == 0 {
+		blocks = append(blocks, block{Type: "text", Text: text})
+	}
+	return blocks
+}
+
+// anthropicSaid encodes a message of the model.
+func anthropicSaid(c *conversation, m *swarm.ChatMessage) any {
+	if raw := c.rawOf(m); raw != nil {
+		return raw
+	}
+	blocks := []block{}
+	if m.Text != "" {
+		blocks = append(blocks, block{Type: "text", Text: m.Text})
+	}
+	for _, x := range m.Calls {
+		blocks = append(blocks, block{Type: "tool_use", ID: x.ID, Name: x.Name, Input: validArguments(x.Args)})
 	}
 	return blocks
 }
@@ -309,8 +342,8 @@ func (l *anthropicListener) handleWhole(data []byte) error {
 }
 
 // message returns the assistant's message and collects its calls.
-func (l *anthropicListener) message() (any, error) {
-	var said []*block
+func (l *anthropicListener) message() (swarm.ChatMessage, error) {
+	said := []*block{}
 	for i, b := range l.blocks {
 		switch b.Type {
 		case "text":
@@ -318,7 +351,7 @@ func (l *anthropicListener) message() (any, error) {
 				continue
 			}
 		case "tool_use":
-			l.answer.calls = append(l.answer.calls, &call{b.ID, b.Name, l.inputs[i]})
+			l.answer.calls = append(l.answer.calls, swarm.ToolCall{ID: b.ID, Name: b.Name, Args: l.inputs[i]})
 			b.Input = validArguments(l.inputs[i])
 		case "thinking", "redacted_thinking":
 		default:
@@ -326,5 +359,5 @@ func (l *anthropicListener) message() (any, error) {
 		}
 		said = append(said, b)
 	}
-	return said, nil
+	return l.answer.withRaw(said, anthropicSaid), nil
 }

@@ -30,7 +30,7 @@ func (t *turn) seesImages() bool {
 }
 
 // takeImage takes an image for a result, and says what the text of the result tells of it.
-func (t *turn) takeImage(x *result, image swarm.ToolImage) string {
+func (t *turn) takeImage(x *swarm.ToolResult, image swarm.ToolImage) string {
 	switch {
 	case len(image.Data) > maxImage:
 		return fmt.Sprintf(", which is not shown: it has more than %d MB", maxImage>>20)
@@ -40,22 +40,22 @@ func (t *turn) takeImage(x *result, image swarm.ToolImage) string {
 		return fmt.Sprintf(", which is not shown: a turn has at most %d images", maxImages)
 	}
 	t.images++
-	x.images = append(x.images, image)
+	x.Images = append(x.Images, image)
 	return ", shown to the model"
 }
 
 // sentImages returns the images of a result that go to the model.
-func (c *conversation) sentImages(x *result) []swarm.ToolImage {
+func (c *conversation) sentImages(x *swarm.ToolResult) []swarm.ToolImage {
 	if c.leftOut[optImages] {
 		return nil
 	}
-	return x.images
+	return x.Images
 }
 
 // hasImages says whether a request has images.
 func (c *conversation) hasImages() bool {
-	return slices.ContainsFunc(c.rounds, func(r round) bool {
-		return slices.ContainsFunc(r.results, func(x result) bool { return len(c.sentImages(&x)) > 0 })
+	return slices.ContainsFunc(c.messages, func(m swarm.ChatMessage) bool {
+		return slices.ContainsFunc(m.Results, func(x swarm.ToolResult) bool { return len(c.sentImages(&x)) > 0 })
 	})
 }
 

@@ -95,7 +95,7 @@ func TestCallsThatAreNumberedBadly(t *testing.T) {
 	}
 	var got []string
 	for _, c := range a.calls {
-		got = append(got, c.id+" "+c.name+" "+c.args)
+		got = append(got, c.ID+" "+c.Name+" "+c.Args)
 	}
 	if want := `a x {}|b y {"n":1}|call_3 z `; strings.Join(got, "|") != want {
 		t.Errorf("calls %q", got)
@@ -193,7 +193,7 @@ func FuzzAnswers(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := conversation{rounds: []round{{message: said, results: []result{{}}}}}
+			c := conversation{messages: []swarm.ChatMessage{{Role: swarm.RoleUser, Text: "x"}, said, {Role: swarm.RoleUser, Results: []swarm.ToolResult{{}}}}}
 			if _, err := d.encodeRequest(&c); err != nil {
 				t.Errorf("what it said cannot be said again: %v", err)
 			}

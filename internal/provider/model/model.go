@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,8 +66,9 @@ type dialect interface {
 type listener interface {
 	handleEvent(data []byte) error // takes one event of a stream
 	handleWhole(data []byte) error // takes an answer that came in one piece
-	// message returns the assistant's message, to be repeated in the next request. It is called last.
-	message() (any, error)
+	// message returns the assistant's message, to be repeated in later requests, and collects its
+	// calls. It is called last.
+	message() (swarm.ChatMessage, error)
 }
 
 // A model is a provider whose agents are models. It serves many turns at once.
@@ -144,7 +146,8 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	}
 	c := conversation{
 		model:       r.Model,
-		prompt:      r.Prompt,
+		from:        m.spec.Name + "/" + r.Model,
+		messages:    r.History,
 		tools:       r.ToolSpecs,
 		maxTokens:   m.spec.MaxTokens,
 		temperature: m.spec.Temperature,
@@ -153,6 +156,15 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 		serviceTier: m.spec.ServiceTier,
 		leftOut:     m.refusals.leftOut(r.Model),
 	}
+	prompt := swarm.ChatMessage{Role: swarm.RoleUser, Text: r.Prompt, Stable: r.Stable}
+	if len(r.History) > 0 {
+		prompt = swarm.ChatMessage{Role: swarm.RoleUser, Text: r.Fresh}
+	}
+	c.messages = append(slices.Clip(c.messages), prompt)
+	c.cached = r.Plain == nil && (len(c.tools) > 0 || len(r.History) > 0 || r.Later)
+	if m.spec.BaseURL == "" {
+		c.cacheKey = string(swarm.HashOf([]byte(string(r.Run) + "/" + r.Agent))[:32])
+	}
 	m.askPlainly(&c, r.Plain)
 	if c.model == "" {
 		return provider.Reply{
@@ -160,7 +172,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 			}, swarm.Errorf(swarm.BadInput, "nothing says which model of the provider %q is to do it", m.spec.Name).
 				WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
 	}
-	t := &turn{model: m, key: key, headers: headers, redactor: m.redactorFor(held), request: r, live: live, conversation: c, began: time.Now()}
+	t := &turn{model: m, key: key, headers: headers, redactor: m.redactorFor(held), request: r, live: live, conversation: c, began: time.Now(), begun: len(c.messages)}
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = swarm.CutError(ctx)

@@ -307,12 +307,14 @@ func TestReasoningGoesBackEncrypted(t *testing.T) {
 // A prompt is cached only if another request can follow.
 func TestPromptsAreCachedWhereTheyAreReadAgain(t *testing.T) {
 	b := newBench(t, "anthropic", modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}}, modeltest.Answer{Text: "2"})
-	for _, r := range []provider.Request{{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}, {Prompt: "say"}} {
+	before := []swarm.ChatMessage{{Role: swarm.RoleUser, Text: "Role.\n\nsay", Stable: 7}, {Role: swarm.RoleAssistant, Text: "2"}}
+	for _, r := range []provider.Request{{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}, {Prompt: "say"}, {Prompt: "Role.\n\nsay", Stable: 7, Later: true},
+		{Fresh: "again", History: before, ToolSpecs: []swarm.ToolSpec{add}, Call: adds}} {
 		if _, err := b.turn(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, want := range []int{1, 2, 0} {
+	for i, want := range []int{2, 3, 0, 2, 4} {
 		if got := strings.Count(string(b.server.Requests()[i].Body), "cache_control"); got != want {
 			t.Errorf("question %d has %d places to cache at, want %d", i+1, got, want)
 		}

@@ -34,6 +34,7 @@ type openaiAsk struct {
 	MaxTokens     int64  `json:"max_tokens,omitempty"`
 	Effort        string `json:"reasoning_effort,omitempty"`
 	ServiceTier   string `json:"service_tier,omitempty"`
+	CacheKey      string `json:"prompt_cache_key,omitempty"`
 	Stream        bool   `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -47,18 +48,17 @@ type openaiMessage struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
-// An openaiSaid is the assistant's message: its text or parts, its calls, and the other fields that
-// the server sent with it.
-type openaiSaid struct {
-	content any
-	calls   []openaiCall
-	others  fields
+// An openaiBeside is what a server sends beside the text and the calls of a message, and wants back.
+type openaiBeside struct {
+	Content json.RawMessage    `json:"content,omitempty"` // instead of the text, if it is a list of parts
+	Others  fields             `json:"others,omitempty"`
+	Calls   []openaiCallBeside `json:"calls,omitempty"` // in the order of the calls
 }
 
-// An openaiCall is a call, with the other fields that the server sent with it and its function.
-type openaiCall struct {
-	*call
-	others, function fields
+// An openaiCallBeside are the other fields of a call and of its function.
+type openaiCallBeside struct {
+	Others   fields `json:"others,omitempty"`
+	Function fields `json:"function,omitempty"`
 }
 
 type openaiTool struct {
@@ -77,12 +77,12 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		Temperature: c.sentTemperature(),
 		Effort:      c.effort,
 		ServiceTier: c.serviceTier,
+		CacheKey:    c.cacheKey,
 		Stream:      true,
 	}
 	if c.system != "" {
 		q.Messages = append(q.Messages, openaiMessage{Role: "system", Content: c.system})
 	}
-	q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: c.prompt})
 	q.StreamOptions.IncludeUsage = true
 	if o.oldLimit(c) {
 		q.MaxTokens = c.maxTokens
@@ -94,16 +94,20 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		t.Function.Name, t.Function.Description, t.Function.Parameters = tool.Name, tool.Description, schemaOf(tool)
 		q.Tools = append(q.Tools, t)
 	}
-	for _, r := range c.rounds {
-		q.Messages = append(q.Messages, r.message.(openaiSaid).encode(c))
-		for _, x := range r.results {
-			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: x.text, ToolCallID: x.call})
+	for i := range c.messages {
+		m := &c.messages[i]
+		if m.Role == swarm.RoleAssistant {
+			q.Messages = append(q.Messages, openaiSaid(c, m))
+			continue
 		}
-		if parts := openaiImages(c, r.results); parts != nil {
-			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: parts})
+		for _, r := range m.Results {
+			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: r.Text, ToolCallID: r.Call})
 		}
-		if r.aside != "" {
-			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: r.aside})
+		if parts := openaiImages(c, m.Results); parts != nil {
+			q.Messages = append(q.Messages, openaiMessage{Role: m.Role, Content: parts})
+		}
+		if m.Text != "" {
+			q.Messages = append(q.Messages, openaiMessage{Role: m.Role, Content: m.Text})
 		}
 	}
 	return marshal(q)
@@ -121,11 +125,11 @@ type openaiImage struct {
 
 // openaiImages returns the images of a round as the content of a user's message, because the result
 // of a tool takes only text. It returns nil if there are none.
-func openaiImages(c *conversation, results []result) (parts []openaiPiece) {
+func openaiImages(c *conversation, results []swarm.ToolResult) (parts []openaiPiece) {
 	for i := range results {
 		images := c.sentImages(&results[i])
 		if len(images) > 0 {
-			parts = append(parts, openaiPiece{Type: "text", Text: "What the tool call " + results[i].call + " shows:"})
+			parts = append(parts, openaiPiece{Type: "text", Text: "What the tool call " + results[i].Call + " shows:"})
 		}
 		for _, image := range images {
 			parts = append(parts, openaiPiece{Type: "image_url", ImageURL: &openaiImage{dataURL(image)}})
@@ -137,18 +141,37 @@ func openaiImages(c *conversation, results []result) (parts []openaiPiece) {
 // oldLimit says whether the limit of tokens has its older name.
 func (o openai) oldLimit(c *conversation) bool { return o.compatible && !c.leftOut[optOldLimit] }
 
-// encode returns the message as it goes back to the server.
-func (s openaiSaid) encode(c *conversation) any {
-	m := map[string]any{"role": "assistant", "content": s.content}
+// openaiSaid encodes a message of the model.
+func openaiSaid(c *conversation, m *swarm.ChatMessage) any {
+	beside := besideOf(c, m)
+	said := map[string]any{"role": m.Role, "content": nil}
+	switch {
+	case !isNull(beside.Content):
+		said["content"] = beside.Content
+	case m.Text != "":
+		said["content"] = m.Text
+	}
 	var calls []any
-	for _, x := range s.calls {
-		f := map[string]any{"name": x.name, "arguments": string(validArguments(x.args))}
-		calls = append(calls, x.others.with(c, map[string]any{"id": x.id, "type": "function", "function": x.function.with(c, f)}))
+	for i, x := range m.Calls {
+		var b openaiCallBeside
+		if i < len(beside.Calls) {
+			b = beside.Calls[i]
+		}
+		f := map[string]any{"name": x.Name, "arguments": string(validArguments(x.Args))}
+		calls = append(calls, b.Others.with(c, map[string]any{"id": x.ID, "type": "function", "function": b.Function.with(c, f)}))
 	}
 	if calls != nil {
-		m["tool_calls"] = calls
+		said["tool_calls"] = calls
 	}
-	return s.others.with(c, m)
+	return beside.Others.with(c, said)
+}
+
+// besideOf returns what this server has sent beside a message.
+func besideOf(c *conversation, m *swarm.ChatMessage) (b openaiBeside) {
+	if raw := c.rawOf(m); raw != nil {
+		_ = json.Unmarshal(raw, &b) // it was encoded here
+	}
+	return b
 }
 
 func (openai) goesOn() bool { return false }
@@ -161,11 +184,11 @@ func (o openai) refused(c *conversation, words string) option {
 	if !refusesField(words) {
 		return ""
 	}
-	for _, r := range c.rounds {
-		said := r.message.(openaiSaid)
-		all := []fields{said.others}
-		for _, x := range said.calls {
-			all = append(all, x.others, x.function)
+	for i := range c.messages {
+		beside := besideOf(c, &c.messages[i])
+		all := []fields{beside.Others}
+		for _, x := range beside.Calls {
+			all = append(all, x.Others, x.Function)
 		}
 		for _, f := range all {
 			if name := f.refused(words); name != "" {
@@ -191,7 +214,8 @@ type openaiListener struct {
 
 // An openaiPart is a call whose pieces are still coming.
 type openaiPart struct {
-	call
+	id, name, args string
+
 	others, function kept
 }
 
@@ -400,22 +424,25 @@ func (l *openaiListener) addCall(d *openaiCallDelta, here []*openaiPart) *openai
 }
 
 // message returns the assistant's message with its calls.
-func (l *openaiListener) message() (any, error) {
-	said := openaiSaid{others: l.others.join()}
-	switch text := l.answer.text.String(); {
-	case l.content != nil:
-		said.content = joinContent(l.content)
-	case text != "":
-		said.content = text
+func (l *openaiListener) message() (swarm.ChatMessage, error) {
+	beside, more := openaiBeside{Others: l.others.join()}, false
+	if l.content != nil {
+		beside.Content = joinContent(l.content)
 	}
 	for i, c := range l.calls {
 		if c.id == "" {
 			c.id = "call_" + strconv.Itoa(i+1)
 		}
-		l.answer.calls = append(l.answer.calls, &c.call)
-		said.calls = append(said.calls, openaiCall{call: &c.call, others: c.others.join(), function: c.function.join()})
+		l.answer.calls = append(l.answer.calls, swarm.ToolCall{ID: c.id, Name: c.name, Args: c.args})
+		b := openaiCallBeside{c.others.join(), c.function.join()}
+		beside.Calls = append(beside.Calls, b)
+		more = more || len(b.Others)+len(b.Function) > 0
 	}
-	return said, nil
+	m := l.answer.message()
+	if more || len(beside.Others) > 0 || beside.Content != nil {
+		m.Raw = encodeValue(beside)
+	}
+	return m, nil
 }
 
 // schemaOf returns the schema of a tool. A tool without one takes any object.

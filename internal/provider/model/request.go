@@ -33,13 +33,13 @@ const (
 
 // askModel sends the request until the model answers. Once text of an answer was shown, the request
 // is not retried: observers would see the text twice.
-func (t *turn) askModel(ctx context.Context) (a *answer, said any, err error) {
+func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage, err error) {
 	body, err := t.dialect.encodeRequest(&t.conversation)
 	if err == nil && t.spec.Extra != nil {
 		body = mergeObjects(body, t.spec.Extra)
 	}
 	if err != nil {
-		return nil, nil, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
+		return nil, said, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
 	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
@@ -58,7 +58,7 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said any, err error) {
 }
 
 // askOnce sends the request once. The answer is never nil.
-func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
+func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.ChatMessage, err error) {
 	a, end := t.newAnswer()
 	defer end()
 	ctx, cut := context.WithCancelCause(ctx)
@@ -68,7 +68,7 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {
-		return a, nil, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %w", err)
+		return a, said, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream, application/json")
@@ -77,14 +77,14 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	maps.Copy(r.Header, t.headers)
 	w, err := t.client.Do(r)
 	if err != nil {
-		return a, nil, t.unreachedError(ctx, err)
+		return a, said, t.unreachedError(ctx, err)
 	}
 	defer w.Body.Close()
 	if w.StatusCode != http.StatusOK {
-		return a, nil, t.refusedError(w)
+		return a, said, t.refusedError(w)
 	}
 	if err := t.checkPage(w); err != nil {
-		return a, nil, err
+		return a, said, err
 	}
 	t.answered = true
 	l := t.dialect.newListener(a)
@@ -93,11 +93,13 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
 	}
 	t.addUsage(a, int64(len(body)))
 	if err != nil {
-		return a, nil, t.brokenError(ctx, err)
+		return a, said, t.brokenError(ctx, err)
 	}
-	said, err := l.message()
-	if err != nil {
-		return a, nil, t.brokenError(ctx, err)
+	if said, err = l.message(); err != nil {
+		return a, said, t.brokenError(ctx, err)
+	}
+	if len(said.Raw) > 0 {
+		said.From = t.conversation.from
 	}
 	return a, said, nil
 }

@@ -28,6 +28,7 @@ type responsesAsk struct {
 	Include      []string        `json:"include,omitempty"`
 	Reasoning    *reasoning      `json:"reasoning,omitempty"`
 	ServiceTier  string          `json:"service_tier,omitempty"`
+	CacheKey     string          `json:"prompt_cache_key,omitempty"`
 	Store        bool            `json:"store"`
 	Stream       bool            `json:"stream"`
 }
@@ -67,7 +68,7 @@ func (responses) encodeRequest(c *conversation) ([]byte, error) {
 	q := responsesAsk{
 		Model:        c.model,
 		Instructions: c.system,
-		Input:        []any{responsesMessage{"user", c.prompt}},
+		CacheKey:     c.cacheKey,
 		Temperature:  c.sentTemperature(),
 		ServiceTier:  c.serviceTier,
 		Stream:       true,
@@ -84,15 +85,19 @@ func (responses) encodeRequest(c *conversation) ([]byte, error) {
 	for _, tool := range c.tools {
 		q.Tools = append(q.Tools, responsesTool{Type: "function", Name: tool.Name, Description: tool.Description, Parameters: schemaOf(tool)})
 	}
-	for _, r := range c.rounds {
-		for _, item := range r.message.([]fields) {
-			q.Input = append(q.Input, item)
+	for i := range c.messages {
+		m := &c.messages[i]
+		if m.Role == swarm.RoleAssistant {
+			for _, item := range responsesSaid(c, m).([]fields) {
+				q.Input = append(q.Input, item)
+			}
+			continue
 		}
-		for _, x := range r.results {
-			q.Input = append(q.Input, responsesResult{"function_call_output", x.call, responsesOutput(c, &x)})
+		for _, r := range m.Results {
+			q.Input = append(q.Input, responsesResult{"function_call_output", r.Call, responsesOutput(c, &r)})
 		}
-		if r.aside != "" {
-			q.Input = append(q.Input, responsesMessage{"user", r.aside})
+		if m.Text != "" {
+			q.Input = append(q.Input, responsesMessage{m.Role, m.Text})
 		}
 	}
 	return marshal(q)
@@ -105,16 +110,33 @@ type responsesPart struct {
 }
 
 // responsesOutput returns the output of a call: its text, or parts if it has images.
-func responsesOutput(c *conversation, x *result) any {
+func responsesOutput(c *conversation, x *swarm.ToolResult) any {
 	images := c.sentImages(x)
 	if len(images) == 0 {
-		return x.text
+		return x.Text
 	}
-	parts := []responsesPart{{Type: "input_text", Text: x.text}}
+	parts := []responsesPart{{Type: "input_text", Text: x.Text}}
 	for _, i := range images {
 		parts = append(parts, responsesPart{Type: "input_image", ImageURL: dataURL(i)})
 	}
 	return parts
+}
+
+// responsesSaid encodes a message of the model.
+func responsesSaid(c *conversation, m *swarm.ChatMessage) any {
+	items := []fields{}
+	if raw := c.rawOf(m); raw != nil && json.Unmarshal(raw, &items) == nil {
+		return items
+	}
+	if m.Text != "" {
+		content := []responsesContent{{Type: "output_text", Text: m.Text}}
+		items = append(items, fields{"type": encodeValue("message"), "role": encodeValue(m.Role), "content": encodeValue(content)})
+	}
+	for _, x := range m.Calls {
+		items = append(items, fields{"type": encodeValue("function_call"), "call_id": encodeValue(x.ID), "name": encodeValue(x.Name),
+			"arguments": encodeValue(string(validArguments(x.Args)))})
+	}
+	return items
 }
 
 func (responses) goesOn() bool { return false }
@@ -261,11 +283,13 @@ type responsesItem struct {
 	Summary []struct {
 		Text string `json:"text"`
 	} `json:"summary"`
-	Content []struct {
-		Type    string `json:"type"`
-		Text    string `json:"text,omitempty"`
-		Refusal string `json:"refusal,omitempty"`
-	} `json:"content"`
+	Content []responsesContent `json:"content"`
+}
+
+type responsesContent struct {
+	Type    string `json:"type"`
+	Text    string `json:"text,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
 }
 
 // showItem shows the text of an item that did not come in pieces.
@@ -296,16 +320,16 @@ func (l *responsesListener) showItem(data []byte) error {
 // message returns the items as they go back, and collects the calls. Ids are left out: the server
 // would look for items that it has not stored. So is reasoning that is not encrypted, because the
 // server cannot read it.
-func (l *responsesListener) message() (any, error) {
+func (l *responsesListener) message() (m swarm.ChatMessage, err error) {
 	said := []fields{}
 	for _, data := range l.items {
 		var item responsesItem
 		var f fields
 		if err := json.Unmarshal(data, &item); err != nil {
-			return nil, err
+			return m, err
 		}
 		if err := json.Unmarshal(data, &f); err != nil {
-			return nil, err
+			return m, err
 		}
 		delete(f, "id")
 		delete(f, "status")
@@ -320,10 +344,10 @@ func (l *responsesListener) message() (any, error) {
 		case "message":
 			f["content"] = encodeValue(item.Content) // without annotations
 		case "function_call":
-			l.answer.calls = append(l.answer.calls, &call{item.CallID, item.Name, item.Args})
+			l.answer.calls = append(l.answer.calls, swarm.ToolCall{ID: item.CallID, Name: item.Name, Args: item.Args})
 			f["arguments"] = encodeValue(string(validArguments(item.Args)))
 		}
 		said = append(said, f)
 	}
-	return said, nil
+	return l.answer.withRaw(said, responsesSaid), nil
 }

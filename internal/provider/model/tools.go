@@ -13,19 +13,19 @@ import (
 	"swarm/internal/schema"
 )
 
-// callTools runs the tool calls of an answer and appends the round to the conversation. A call that
+// callTools runs the tool calls of an answer and appends both to the conversation. A call that
 // cannot be done is answered too, so that the model can correct it. A model that makes only such
 // calls several times in a row is given up.
-func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
+func (t *turn) callTools(ctx context.Context, said swarm.ChatMessage) error {
 	t.endLine()
-	r := round{message: said}
+	r := swarm.ChatMessage{Role: swarm.RoleUser}
 	senseless := ""
-	for _, c := range calls {
+	for _, c := range said.Calls {
 		t.live(swarm.Delta{
 			Kind: swarm.DeltaTool,
-			Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.showInput(c.args)},
+			Tool: &swarm.ToolUse{ID: c.ID, Name: c.Name, Input: t.showInput(c.Args)},
 		})
-		x, calling := result{call: c.id}, ctx
+		x, calling := swarm.ToolResult{Call: c.ID}, ctx
 		if t.seesImages() {
 			calling = swarm.WithToolImages(ctx, func(image swarm.ToolImage) string { return t.takeImage(&x, image) })
 		}
@@ -34,7 +34,7 @@ func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
 			senseless = err.Error()
 		} else {
 			t.badRounds = -1
-			text, err = t.request.Call(calling, c.name, arguments(c.args))
+			text, err = t.request.Call(calling, c.Name, arguments(c.Args))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -45,14 +45,14 @@ func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
 		t.live(swarm.Delta{
 			Kind: swarm.DeltaToolDone,
 			Tool: &swarm.ToolUse{
-				ID:     c.id,
-				Name:   c.name,
+				ID:     c.ID,
+				Name:   c.Name,
 				Output: provider.ShowText(t.redactor, text),
 				Failed: err != nil,
 			},
 		})
-		x.text, x.failed = text, err != nil
-		r.results = append(r.results, x)
+		x.Text, x.Failed = text, err != nil
+		r.Results = append(r.Results, x)
 	}
 	if t.badRounds++; t.badRounds == maxBadRounds {
 		return swarm.Errorf(swarm.Protocol, "the tool calls of the model make no sense%s", excerpt.Said(t.redactor.String(senseless))).
@@ -60,25 +60,25 @@ func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
 	}
 	if t.request.Aside != nil {
 		var err error
-		if r.aside, err = t.request.Aside(ctx, calls[len(calls)-1].name); err != nil {
+		if r.Text, err = t.request.Aside(ctx, said.Calls[len(said.Calls)-1].Name); err != nil {
 			return err
 		}
 	}
-	t.conversation.rounds = append(t.conversation.rounds, r)
+	t.conversation.messages = append(t.conversation.messages, said, r)
 	return nil
 }
 
 // checkCall returns why a call cannot be done, whatever the tool would say: an unknown tool, or
 // arguments that do not match its schema.
-func (t *turn) checkCall(c *call) error {
+func (t *turn) checkCall(c swarm.ToolCall) error {
 	var names []string
 	for _, spec := range t.conversation.tools {
-		if names = append(names, spec.Name); spec.Name != c.name || t.request.Call == nil {
+		if names = append(names, spec.Name); spec.Name != c.Name || t.request.Call == nil {
 			continue
 		}
-		value, err := object(c.args)
+		value, err := object(c.Args)
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %w", c.name, err).
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %w", c.Name, err).
 				WithHint("%s", spec.Usage())
 		}
 		if len(spec.Schema) == 0 {
@@ -89,16 +89,16 @@ func (t *turn) checkCall(c *call) error {
 			err = s.Check(value)
 		}
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %w", c.name, err).
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %w", c.Name, err).
 				WithHint("%s", spec.Usage())
 		}
 		return nil
 	}
-	err := swarm.Errorf(swarm.Protocol, "there is no tool %s", swarm.Quote(c.name))
+	err := swarm.Errorf(swarm.Protocol, "there is no tool %s", swarm.Quote(c.Name))
 	if len(names) == 0 || t.request.Call == nil {
 		return err.WithHint("there are no tools; answer in words")
 	}
-	return err.WithHint("%s", swarm.DidYouMean(c.name, names))
+	return err.WithHint("%s", swarm.DidYouMean(c.Name, names))
 }
 
 // arguments returns the arguments of a call. A model may leave them out if there are none.

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -23,11 +25,13 @@ const (
 	maxAnswer    = 16 << 20 // bytes of text in one answer
 )
 
-// A conversation is what the model is asked: the prompt, and the rounds since.
+// A conversation is what the model is asked: what was said in earlier turns of its session, the
+// prompt, and what was said since.
 type conversation struct {
 	model       string
+	from        string // names model and server: raw messages of others mean nothing to them
 	system      string
-	prompt      string
+	messages    []swarm.ChatMessage
 	prefill     string // the beginning of the answer
 	tools       []swarm.ToolSpec
 	maxTokens   int64
@@ -36,27 +40,22 @@ type conversation struct {
 	thinking    string
 	serviceTier string
 	leftOut     map[option]bool // refused by the model
-	rounds      []round
+	cached      bool            // a later request probably begins with the same words, so they are marked for the cache
+	cacheKey    string          // what requests have in common that begin with the same words
 }
 
-// A round is an answer that called tools, and the results of the calls.
-type round struct {
-	message any // the assistant's message, in the form of the dialect
-	results []result
-	aside   string // text beside the results that comes from no tool, such as new mail
-}
-
-type result struct {
-	call   string // its id
-	text   string
-	images []swarm.ToolImage
-	failed bool
+// rawOf returns a message as the server itself has sent it, or nil.
+func (c *conversation) rawOf(m *swarm.ChatMessage) json.RawMessage {
+	if m.From != c.from {
+		return nil
+	}
+	return m.Raw
 }
 
 // An answer is what the model says to one request.
 type answer struct {
 	text   strings.Builder
-	calls  []*call
+	calls  []swarm.ToolCall
 	stop   stop
 	tokens providerkind.Tokens
 	usd    *float64 // what the server says that the answer costs; nil = it does not say
@@ -69,7 +68,20 @@ type answer struct {
 	show     func(kind swarm.DeltaKind, text string) error
 }
 
-type call struct{ id, name, args string }
+// message returns the answer as a message.
+func (a *answer) message() swarm.ChatMessage {
+	return swarm.ChatMessage{Role: swarm.RoleAssistant, Text: a.text.String(), Calls: a.calls}
+}
+
+// withRaw returns the answer as a message, with what the server has sent if text and calls alone
+// would not give the same. encode encodes a message of the model.
+func (a *answer) withRaw(sent any, encode func(*conversation, *swarm.ChatMessage) any) swarm.ChatMessage {
+	m := a.message()
+	if raw := encodeValue(sent); !bytes.Equal(raw, encodeValue(encode(&conversation{}, &m))) {
+		m.Raw = raw
+	}
+	return m
+}
 
 // A stop is the reason why the model ended its answer.
 type stop string
@@ -90,6 +102,7 @@ type turn struct {
 	request      provider.Request
 	live         func(swarm.Delta)
 	conversation conversation
+	begun        int // how many messages came before the answers of this turn
 
 	output    process.Tail // of the last answer
 	usage     swarm.Usage
@@ -97,6 +110,7 @@ type turn struct {
 	requests  []swarm.ModelRequest
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
+	ended     bool // the model has come to the end of the turn
 	badRounds int
 	images    int  // that the tools of the turn have shown
 	lineOpen  bool // the text that was shown last has not ended its line
@@ -131,14 +145,17 @@ func (t *turn) run(ctx context.Context) error {
 			return swarm.Errorf(kind, "the model refused to answer%s", excerpt.Said(t.redactor.String(a.text.String()))).
 				WithHint("ask for it in other words, or ask another model")
 		case len(a.calls) > 0:
-			if err := t.callTools(ctx, said, a.calls); err != nil {
+			if err := t.callTools(ctx, said); err != nil {
 				return err
 			}
 			continue
-		case a.text.Len() == 0 && len(t.conversation.rounds) == 0:
+		case a.text.Len() == 0 && len(t.conversation.messages) == t.begun:
 			return swarm.Errorf(kind, "the model said nothing").
 				WithHint("ask for it in other words, or ask another model")
+		case a.text.Len() > 0: // servers refuse an answer without words
+			t.conversation.messages = append(t.conversation.messages, said)
 		}
+		t.ended = true
 		return nil
 	}
 	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).
@@ -151,12 +168,9 @@ func (t *turn) reserve() error {
 	if t.request.Reserve == nil {
 		return nil
 	}
-	size := int64(len(t.conversation.system) + len(t.conversation.prompt))
-	for _, r := range t.conversation.rounds {
-		for _, x := range r.results {
-			size += int64(len(x.text))
-		}
-		size += int64(len(r.aside))
+	size := int64(len(t.conversation.system))
+	for i := range t.conversation.messages {
+		size += t.conversation.messages[i].Size()
 	}
 	answer := int64(0)
 	if t.request.Plain != nil { // other answers are as long as the model likes
@@ -179,7 +193,13 @@ func (t *turn) endLine() {
 }
 
 func (t *turn) reply() provider.Reply {
-	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
+	r := provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
+	if t.ended && t.request.Plain == nil {
+		for _, m := range t.conversation.messages[t.begun:] {
+			r.Messages = append(r.Messages, m.MapTexts(t.redactor.String))
+		}
+	}
+	return r
 }
 
 // noteRequest keeps what a request came to, which OpenTelemetry is told.

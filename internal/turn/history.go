@@ -1,0 +1,347 @@
+package turn
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/excerpt"
+	"swarm/internal/plan"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	"swarm/internal/providerkind"
+)
+
+// A conversation is a session that the log keeps: what each of its turns has added to it. Its id is
+// the turn that began it.
+type conversation struct {
+	session string
+	turns   []exchanged
+	first   []byte        // what the first turn was sent; nil = not read yet
+	history swarm.History // what the last turn was sent of it
+}
+
+// An exchanged is a turn of a conversation.
+type exchanged struct {
+	swarm.Exchange
+	turn   swarm.TurnID
+	output swarm.Hash
+	short  []swarm.ChatMessage // the messages without the results of tools; nil = not made yet
+	line   string              // the turn in one line of a summary; "" = not made yet
+}
+
+// Defaults of [swarm.ContextLimits]. A model whose context window is known is sent at most half of
+// it. More than mostTokens costs much with each turn, and some models cost more by then.
+const (
+	defaultTokens = 32_000
+	mostTokens    = 80_000
+	defaultKeep   = 3
+)
+
+const (
+	shortResult  = 200 // bytes of a tool's result that is never left out
+	summaryLine  = 160 // bytes of each part of a line of a summary
+	summaryShare = 8   // a summary is at most this part of the limit
+)
+
+// continues says whether the turn continues its agent's session. A desk is another folder each time.
+func (w *work) continues() bool {
+	return w.kind().Sessions != providerkind.NoSessions && w.agent.Session != swarm.NoSession && w.worker() == "" &&
+		(w.kind().Sessions != providerkind.LogSessions || w.remembers())
+}
+
+// remembers says whether the log keeps what the turn adds to its session. In a swarm the prompt of
+// each iteration has the iterations before.
+func (w *work) remembers() bool {
+	return w.kind().Sessions == providerkind.LogSessions && w.agent.Session != swarm.NoSession && w.c.Want == plan.WantMail &&
+		w.plan.Swarm == nil && w.task.Swarm == nil && w.worker() == ""
+}
+
+// contextLimits returns how much of its session the agent is sent.
+func (w *work) contextLimits() swarm.ContextLimits {
+	a, p := w.agent.Context, w.spec.Context
+	tokens := int64(defaultTokens)
+	if window := providerkind.ContextWindow(w.model); window > 0 {
+		tokens = min(window/2, mostTokens)
+	}
+	return swarm.ContextLimits{Tokens: cmp.Or(a.Tokens, p.Tokens, tokens), Keep: cmp.Or(a.Keep, p.Keep, defaultKeep)}
+}
+
+// isLater says whether the agent probably has later turns in this session. The caller holds the
+// runner's mutex.
+func (w *work) isLater() bool {
+	if !w.remembers() {
+		return false
+	}
+	if w.plan.counts == nil {
+		w.plan.counts = map[string]int{}
+		for i := range w.plan.Tasks {
+			w.plan.counts[w.plan.Tasks[i].Agent]++
+		}
+	}
+	return w.plan.Team != nil || w.plan.Open || w.plan.counts[w.c.Agent] > 1 || w.c.Of > w.c.Iteration
+}
+
+// prepare decides what the provider is sent: the prompt or the part of it that is new to the
+// session, and before it what the log has of the session.
+func (r *Runner) prepare(w *work) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.session != "" && w.remembers() {
+		if err := r.recall(w); err != nil {
+			return err
+		}
+	}
+	w.later = w.isLater()
+	switch {
+	case w.session != "":
+		w.sent = w.made.Fresh()
+	case w.kind().Sessions == providerkind.LogSessions && w.c.Want == plan.WantMail && w.task.Swarm == nil:
+		w.sent, w.stable = w.made.StableFirst()
+	default:
+		w.sent = w.made.Text
+	}
+	return nil
+}
+
+// recall finds the messages of the session that the turn continues. A session that the log does not
+// have begins anew.
+func (r *Runner) recall(w *work) error {
+	if err := r.fold.follow(r.Log); err != nil {
+		return err
+	}
+	c := r.fold.conversations[w.c.Agent]
+	if c == nil || c.session != w.session {
+		w.session, w.recalled = "", nil
+		return nil
+	}
+	if c.first == nil {
+		var err error
+		if c.first, err = r.Log.Body(c.turns[0].Sent); err != nil {
+			return err
+		}
+	}
+	limits := w.contextLimits()
+	if w.recalled == nil || w.recalled.Turns != len(c.turns) { // otherwise an earlier start has decided
+		cut := c.cut(limits)
+		w.recalled = &cut
+	}
+	var err error
+	w.history, err = r.historyMessages(c, *w.recalled, limits)
+	return err
+}
+
+// cut decides which turns of a conversation are sent whole, short, or as a part of the summary. It
+// goes on from what the last turn was sent. If that is too much now, half of the limit is made free,
+// so that most turns only add to what the server has cached. The oldest turns lose the results of
+// their tools first, and then everything but a line. The newest ones are shortened only if they are
+// too long by themselves.
+func (c *conversation) cut(limits swarm.ContextLimits) swarm.History {
+	h := c.history
+	h.Turns = len(c.turns)
+	most := limits.Tokens * 4
+	size := func() int64 { return c.size(h, most) }
+	if size() > most {
+		old := max(0, h.Turns-limits.Keep)
+		for h.Short < old && size() > most/2 {
+			h.Short++
+		}
+		if size() > most {
+			for h.Dropped < old && size() > most/2 {
+				h.Dropped++
+			}
+		}
+		for h.Short < h.Turns && size() > most {
+			h.Short++
+		}
+		for h.Dropped < h.Turns-1 && size() > most {
+			h.Dropped++
+		}
+		h.Short = max(h.Short, h.Dropped)
+	}
+	h.Tokens = swarm.EstimateTokens(size())
+	return h
+}
+
+// size estimates the bytes of a history.
+func (c *conversation) size(h swarm.History, most int64) (n int64) {
+	if h.Dropped > 0 {
+		n = int64(len(c.first)) + min(int64(h.Dropped)*3*summaryLine, most/summaryShare)
+	}
+	for i := h.Dropped; i < h.Turns; i++ {
+		if n += c.turns[i].Bytes; i < h.Short {
+			n -= c.turns[i].Results
+		}
+	}
+	return n
+}
+
+// historyMessages makes the messages of a history. The first prompt of the session is always there: it has
+// the agent's role, the rules and the goal.
+func (r *Runner) historyMessages(c *conversation, h swarm.History, limits swarm.ContextLimits) (all []swarm.ChatMessage, err error) {
+	begin := string(c.first)
+	if h.Dropped > 0 {
+		summary, err := r.summarize(c.turns[:h.Dropped], limits.Tokens*4/summaryShare)
+		if err != nil {
+			return nil, err
+		}
+		begin += "\n" + summary
+	}
+	for i := h.Dropped; i < h.Turns; i++ {
+		t := &c.turns[i]
+		m := swarm.ChatMessage{Role: swarm.RoleUser}
+		if i > 0 {
+			text, err := r.Log.Body(t.Sent)
+			if err != nil {
+				return nil, err
+			}
+			m.Text = string(text)
+		}
+		if i == h.Dropped { // one message: some servers want the roles to alternate
+			if m.Text != "" {
+				begin += "\n"
+			}
+			m.Text, m.Stable = begin+m.Text, c.turns[0].Stable
+		}
+		said, err := r.said(t, i < h.Short)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, m), said...)
+	}
+	return all, nil
+}
+
+// said returns the messages of a turn after its prompt, short or whole.
+func (r *Runner) said(t *exchanged, short bool) ([]swarm.ChatMessage, error) {
+	if short && t.short != nil {
+		return t.short, nil
+	}
+	all, err := swarm.ReadMessages(r.Log.Body, t.Exchange, t.output)
+	if err != nil || !short {
+		return all, err
+	}
+	for i := range all {
+		for j := range all[i].Results {
+			if x := &all[i].Results[j]; len(x.Text) > shortResult {
+				x.Text = fmt.Sprintf("[%d bytes are left out here to save room. The same call gives them again, if nothing has changed; people read them with `swarm show --turn %s --messages`.]",
+					len(x.Text), t.turn)
+			}
+		}
+	}
+	t.short = all
+	return all, nil
+}
+
+// summarize describes turns by rule, one line each. The oldest lines have no room if there are many.
+func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
+	var lines []string
+	for i := len(turns) - 1; i >= 0; i-- {
+		t := &turns[i]
+		if err := r.describe(t); err != nil {
+			return "", err
+		}
+		if room -= int64(len(t.line)); room < 0 {
+			lines = append(lines, fmt.Sprintf("- %d turns before these\n", i+1))
+			break
+		}
+		lines = append(lines, t.line)
+	}
+	slices.Reverse(lines)
+	return "Here turns are left out to save room. In short, the oldest first:\n" + strings.Join(lines, ""), nil
+}
+
+// describe makes the line of a turn: what the agent was told, whom it told what, and what it said.
+func (r *Runner) describe(t *exchanged) error {
+	if t.line != "" {
+		return nil
+	}
+	head := func(text string) string { return excerpt.Head(excerpt.OneLine(text), summaryLine) }
+	told, err := r.Log.Body(t.Sent)
+	if err != nil {
+		return err
+	}
+	said, err := r.said(t, true)
+	if err != nil {
+		return err
+	}
+	line := "- turn " + string(t.turn) + ": you were told: " + head(prompt.WithoutIDs(string(told)))
+	var used []string
+	for _, m := range said {
+		for _, c := range m.Calls {
+			what := c.Name
+			if agentapi.Coordinates(c.Name) {
+				what += " " + head(c.Args)
+			}
+			if !slices.Contains(used, what) {
+				used = append(used, what)
+			}
+		}
+	}
+	if len(used) > 0 {
+		line += "; you used " + excerpt.List(used, 5)
+	}
+	if n := len(said); n > 0 && said[n-1].Role == swarm.RoleAssistant {
+		line += "; you said: " + head(said[n-1].Text)
+	}
+	t.line = line + "\n"
+	return nil
+}
+
+// exchange returns what a turn adds to its session, and its messages as they are stored. The output
+// is not stored twice.
+func (r *Runner) exchange(w *work, reply provider.Reply, output []byte) (*swarm.Exchange, []byte) {
+	x := swarm.Exchange{Sent: swarm.HashOf([]byte(w.sent)), Stable: w.stable, Bytes: int64(len(w.sent))}
+	stored := make([]swarm.ChatMessage, len(reply.Messages))
+	for i, m := range reply.Messages {
+		m = m.MapTexts(func(text string) string { return string(r.redact([]byte(text))) })
+		x.Bytes += m.Size()
+		for _, result := range m.Results {
+			x.Results += max(0, int64(len(result.Text))-shortResult)
+		}
+		if i == len(stored)-1 && m.Role == swarm.RoleAssistant && m.Text == string(output) {
+			m.Text, m.IsOutput = "", true
+		}
+		stored[i] = m
+	}
+	text := swarm.Encode(stored)
+	x.Messages = swarm.HashOf(text)
+	return &x, text
+}
+
+// withHistory is a key that only the start of a turn in a session of the log contains.
+var withHistory = []byte(`"history":{`)
+
+// noteHistory records what a turn was sent of its session.
+func (l *logFold) noteHistory(e *swarm.Event) error {
+	c := l.conversations[e.Agent]
+	if c == nil || !bytes.Contains(e.Data, withHistory) {
+		return nil
+	}
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err == nil && start.History != nil && start.Session == c.session {
+		c.history = *start.History
+	}
+	return err
+}
+
+// addExchange adds a turn to its session. The beginning of a session is missing in a run that retries
+// another one and does its first turn again: then there is no session to go on with.
+func (l *logFold) addExchange(e *swarm.Event, end swarm.CallEnd) (known bool) {
+	if end.Exchange == nil {
+		return true
+	}
+	if string(e.Turn) == end.Session {
+		put(&l.conversations, e.Agent, &conversation{session: end.Session})
+	}
+	c := l.conversations[e.Agent]
+	if c == nil || c.session != end.Session {
+		return false
+	}
+	c.turns = append(c.turns, exchanged{Exchange: *end.Exchange, turn: e.Turn, output: end.Output})
+	return true
+}

@@ -1,0 +1,136 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// chats is a model that answers with a text after a call of a tool, and keeps what it is asked.
+func chats(asked *provider.Request, text, result string) liveAgent {
+	return func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		*asked = r
+		return provider.Reply{Output: []byte(text), Bytes: int64(len(text)), Messages: []swarm.ChatMessage{
+			{Role: swarm.RoleAssistant, Calls: []swarm.ToolCall{{ID: "1", Name: "look", Args: "{}"}}},
+			{Role: swarm.RoleUser, Results: []swarm.ToolResult{{Call: "1", Text: result}}},
+			{Role: swarm.RoleAssistant, Text: text},
+		}}, nil
+	}
+}
+
+// told is the conversation that a model is sent, in short.
+func told(r provider.Request) string {
+	var b strings.Builder
+	for _, m := range append(r.History, swarm.ChatMessage{Role: swarm.RoleUser, Text: r.Fresh}) {
+		fmt.Fprintf(&b, "%s:%s", m.Role[:1], strings.Join(strings.Fields(m.Text), " "))
+		for _, c := range m.Calls {
+			b.WriteString("(" + c.Name + ")")
+		}
+		for _, x := range m.Results {
+			b.WriteString("[" + x.Text + "]")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// A model over HTTP is sent what was said before, from the log: prompts, calls, results and answers.
+// A turn that failed is not part of it, a crash changes nothing, and a reset begins anew.
+func TestAModelIsSentItsSession(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	var asked provider.Request
+	b.do(ask("coder", 1, 1), chats(&asked, "one", "r1"))
+	const head = "u:You are kind. Your SWARM_TASK_ID is coder. Your SWARM_AGENT_ID is coder. You are on iteration 1 of 9. Work.\n"
+	if told(asked) != head || asked.Stable != len("You are kind.\n\n") || asked.Session != "" {
+		t.Errorf("at first it is sent\n%s", told(asked))
+	}
+	fails := func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		return provider.Reply{}, swarm.Errorf(swarm.NoResult, "no")
+	}
+	if r, err := b.runner(fails).Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallFailed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	ctx, kill := context.WithCancelCause(t.Context())
+	dies := func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		asked = r
+		kill(errors.New("killed"))
+		<-ctx.Done()
+		return provider.Reply{}, context.Cause(ctx)
+	}
+	if _, err := b.runner(dies).Do(ctx, "root", ask("coder", 2, 2)); err == nil {
+		t.Fatal("the process goes on")
+	}
+	first := told(asked)
+	if want := head + "a:(look)\nu:[r1]\na:one\nu:Your SWARM_TASK_ID is coder. Your SWARM_AGENT_ID is coder. You are on iteration 2 of 9. Work. --- Why attempt 1 failed --- no --- End ---\n"; first != want {
+		t.Errorf("in its second turn it is sent\n%s\nwant\n%s", first, want)
+	}
+	b.do(ask("coder", 2, 2), chats(&asked, "two", "r2"))
+	if told(asked) != first || asked.Session != "coder/1/1" {
+		t.Errorf("after a crash it is sent\n%s\nin the session %s", told(asked), asked.Session)
+	}
+	b.do(ask("coder", 3, 1), chats(&asked, "three", "r3"))
+	if got := told(asked); !strings.HasPrefix(got, first) || !strings.Contains(got, "u:[r2]\na:two\n") || strings.Count(got, "You are kind") != 1 {
+		t.Errorf("in its third turn it is sent\n%s", got)
+	}
+	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandReset, Target: "coder"})})
+	four, five := ask("coder", 4, 1), ask("coder", 5, 1)
+	four.Since, five.Since = 1<<40, 1<<40 // the loop has read the reset
+	b.do(four, chats(&asked, "four", "r4"))
+	if want := strings.ReplaceAll(head, "iteration 1", "iteration 4"); told(asked) != want || asked.Session != "" {
+		t.Errorf("after the reset it is sent\n%s\nin the session %s", told(asked), asked.Session)
+	}
+	b.do(five, chats(&asked, "five", "r5"))
+	if asked.Session != "coder/4/1" || strings.Contains(told(asked), "one") {
+		t.Errorf("the new session is %s:\n%s", asked.Session, told(asked))
+	}
+}
+
+// With the limit the oldest turns lose the results of their tools, then everything but a line. The
+// first prompt stays, most turns only add to what was sent before, and the log says what is missing.
+func TestAModelIsSentNoMoreThanItsContext(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	var asked provider.Request
+	result := strings.Repeat("x", 6_000)
+	steps, before := 0, ""
+	for n := 1; n <= 60; n++ {
+		b.do(ask("coder", n, 1), chats(&asked, fmt.Sprintf("answer %d %s", n, strings.Repeat("y", 2000)), result))
+		all := ""
+		for i := range asked.History {
+			all += asked.History[i].Role + asked.History[i].Text
+			for _, x := range asked.History[i].Results {
+				all += x.Text
+			}
+		}
+		if len(all) > 4*32_000 {
+			t.Fatalf("turn %d is sent %d bytes", n, len(all))
+		}
+		if n > 1 && !strings.Contains(asked.History[0].Text, "You are kind.") {
+			t.Fatalf("turn %d does not get the first prompt:\n%s", n, asked.History[0].Text)
+		}
+		if n > 3 && !strings.Contains(all, fmt.Sprintf("answer %d ", n-3)) {
+			t.Fatalf("turn %d does not know the turn three before", n)
+		}
+		if !strings.HasPrefix(all, before) {
+			steps++
+		}
+		before = all
+	}
+	if steps < 2 || steps > 15 {
+		t.Errorf("what was sent before was changed %d times", steps)
+	}
+	if !strings.Contains(before, "- turn coder/2/1: you were told: Work.; you used look; you said: answer 2 yyy") ||
+		!strings.Contains(before, "[6000 bytes are left out here") || !strings.Contains(before, result) {
+		t.Errorf("the last turn is sent\n%s", strings.NewReplacer("yyyyyyyyyy", "", "xxxxxxxxxx", "").Replace(before))
+	}
+	starts := b.events(swarm.TurnStarted)
+	last, err := swarm.Body[swarm.TurnStart](&starts[len(starts)-1])
+	b.check(err)
+	if h := last.History; h == nil || h.Turns != 59 || h.Dropped == 0 || h.Short <= h.Dropped || h.Short > 56 || h.Tokens > 32_000 {
+		t.Errorf("the log says of the last turn: %+v", h)
+	}
+}
