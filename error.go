@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // An ErrorKind is the class of an error, for code to decide on: whether to retry, and which exit
@@ -50,6 +51,8 @@ type Error struct {
 	Msg    string // what is wrong, without a full stop
 	Hint   string // what to write or do instead
 	Err    error  // the cause, when its text is not part of Msg
+	// Until is, of RateLimited, when the provider says that its limit resets; zero = it does not say.
+	Until time.Time
 
 	wrapped error // the cause that Errorf got by %w: its text is already part of Msg
 }

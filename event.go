@@ -129,12 +129,16 @@ const (
 	IterationStarted EventKind = "iteration_started" // [Iteration]; written from the second iteration on
 	TaskStarted      EventKind = "task_started"      // [Iteration]: the task's first turn in this iteration is about to start
 	TaskRetrying     EventKind = "task_retrying"     // [Retry]: the turn failed, another attempt follows
-	TaskBlocked      EventKind = "task_blocked"      // [Reason]: the task failed and waits for a person
-	TaskCompleted    EventKind = "task_completed"    // [TaskEnd]
-	TaskFailed       EventKind = "task_failed"       // [TaskEnd]
-	TaskSkipped      EventKind = "task_skipped"      // [TaskEnd]
-	TaskCancelled    EventKind = "task_cancelled"    // [TaskEnd]
-	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
+	// [Limit]: a provider's limit is reached, and the turn is no failed attempt. It waits, as all
+	// turns of the provider do, or another provider does it.
+	LimitReached  EventKind = "limit_reached"
+	LimitEnded    EventKind = "limit_ended"    // [Limit]: turns of the provider start again
+	TaskBlocked   EventKind = "task_blocked"   // [Reason]: the task failed and waits for a person
+	TaskCompleted EventKind = "task_completed" // [TaskEnd]
+	TaskFailed    EventKind = "task_failed"    // [TaskEnd]
+	TaskSkipped   EventKind = "task_skipped"   // [TaskEnd]
+	TaskCancelled EventKind = "task_cancelled" // [TaskEnd]
+	BudgetSpent   EventKind = "budget_spent"   // [Reason]: no turn starts any more
 
 	TurnStarted EventKind = "turn_started" // [TurnStart]
 	// [Usage]: how much of the budget a running turn has used and needs for its next request
@@ -188,7 +192,8 @@ const (
 // EventKinds lists all kinds, so that streams of events can be filtered by them.
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
-	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
+	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, LimitReached, LimitEnded, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped,
+	TaskCancelled, BudgetSpent,
 	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionStarted, ActionEnded, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
@@ -664,6 +669,7 @@ type CallEnd struct {
 	Bytes  int64     `json:"bytes,omitempty"`  // its length before it was cut to that part
 	Exit   int       `json:"exit,omitempty"`   // exit code of the agent's program
 	Usage  Usage     `json:"usage,omitzero"`
+	Limit  *Limit    `json:"limit,omitempty"` // of a failure: the limit that the provider names as its reason
 	// Requests are those of a turn to a model over HTTP, in their order. A retry is a request of its
 	// own. Nothing decides by them.
 	Requests []ModelRequest `json:"requests,omitempty"`
@@ -674,6 +680,9 @@ type CallEnd struct {
 	// SessionTotal is what the session has cost in all, from a program that reports nothing else. The
 	// next turn's usage is the difference to it, whichever process does that turn.
 	SessionTotal *Usage `json:"session_total,omitempty"`
+	// Provider is the provider that did the turn in the place of its agent's, whose limit was reached;
+	// "" = none did. It has sessions of its own.
+	Provider string `json:"provider,omitempty"`
 	// Forgotten says that the session cannot be continued: its id held a secret, which is not
 	// stored.
 	Forgotten bool `json:"forgotten,omitempty"`
@@ -695,6 +704,15 @@ type CallEnd struct {
 	// one.
 	Wrote       int64 `json:"wrote,omitempty"`
 	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
+}
+
+// A Limit is a limit of a provider that is reached, such as a number of tokens in five hours.
+type Limit struct {
+	Provider string    `json:"provider"`         // its name in the plan
+	Until    time.Time `json:"until"`            // when the provider says that it resets
+	Reason   string    `json:"reason,omitempty"` // the provider's words
+	Use      string    `json:"use,omitempty"`    // the provider that does the turn instead
+	Early    bool      `json:"early,omitempty"`  // a person has ended the wait before Until
 }
 
 // A ModelRequest is one request to a model over HTTP.
@@ -812,7 +830,7 @@ const (
 	CommandResume    Command = "resume"    // start turns of the target again
 	CommandStart     Command = "start"     // give turns to an agent that has ended
 	CommandReset     Command = "reset"     // drop the agent's session, stop its turn and start it anew
-	CommandRetry     Command = "retry"     // retry a task that failed and waits for a person
+	CommandRetry     Command = "retry"     // retry a task that failed and waits for a person, or that a limit holds back
 	CommandClose     Command = "close"     // the plan is complete: nothing is added any more
 )
 

@@ -214,6 +214,31 @@ type Agent struct {
 	Desk        Worker            `json:"desk,omitempty"`    // who does its turns at a desk; "" = they have none
 	Session     string            `json:"session,omitempty"` // [NoSession], or "": its turns continue one session
 	Context     ContextLimits     `json:"context,omitzero"`  // how much of it a turn is sent, if the log keeps it
+	OnLimit     *OnLimit          `json:"on_limit,omitempty"`
+}
+
+// An OnLimit says what an agent does when its provider's limit is reached and the provider says
+// until when. nil means that the agent waits, for [DefaultLimitWait] at most.
+type OnLimit struct {
+	Fail bool          `json:"fail,omitempty"` // its turn fails
+	Use  string        `json:"use,omitempty"`  // this provider of the plan does its turns meanwhile; "" = none
+	Wait time.Duration `json:"wait,omitempty"` // the longest time that a turn waits; 0 = DefaultLimitWait
+}
+
+// Uses says whether the turns of an agent may be done by a provider.
+func (a *Agent) Uses(provider string) bool {
+	return a.Provider == provider || a.OnLimit != nil && a.OnLimit.Use == provider
+}
+
+// DefaultLimitWait is the longest time that a turn waits for a limit, if nothing else is said.
+const DefaultLimitWait = 12 * time.Hour
+
+// LimitWait is the longest time that a turn waits for a limit.
+func (o *OnLimit) LimitWait() time.Duration {
+	if o == nil || o.Wait == 0 {
+		return DefaultLimitWait
+	}
+	return o.Wait
 }
 
 // Permissions are the actions beyond its work that an agent may take.

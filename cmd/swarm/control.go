@@ -178,7 +178,8 @@ func (a *app) retryCommand() *cobra.Command {
 		Long: `Retry an ended run as a new run. Tasks that failed or were cancelled run again, and so do the tasks
 that depend on them. The turns of all other tasks are carried over.
 
-In an unfinished run, retry a task that failed and waits for a person.
+In an unfinished run, retry a task that failed and waits for a person, or end the wait for a
+provider's limit before it resets.
 
 ` + runHelp,
 		Example: "  swarm retry @last\n  swarm retry @last --from code",

@@ -48,10 +48,20 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 		c.emitTasks(&p, sel, agents)
 	}
 	used := map[string]bool{}
+	use := func(s *swarm.ProviderSpec) {
+		if !used[s.Name] {
+			used[s.Name] = true
+			p.Providers = append(p.Providers, *s)
+		}
+	}
 	for _, a := range agents {
-		if a.spec != nil && !used[a.spec.Name] {
-			used[a.spec.Name] = true
-			p.Providers = append(p.Providers, *a.spec)
+		if a.spec != nil {
+			use(a.spec)
+		}
+	}
+	for _, a := range agents {
+		if on := c.onLimit(a); on != nil && on.Use != "" {
+			use(c.spec(on.Use))
 		}
 	}
 	if slices.ContainsFunc(agents, func(a *agent) bool { return a.served }) {
@@ -223,7 +233,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	if a.role != nil {
 		out.Role = a.role.hash
 	}
-	out.Desk = c.agentWorker(a)
+	out.Desk, out.OnLimit = c.agentWorker(a), c.onLimit(a)
 	if k := a.keys; k != nil {
 		out.RoleName = k.Role.value
 		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)

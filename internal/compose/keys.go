@@ -22,6 +22,7 @@ var choices = map[string]func() []string{
 	"on_failure": fixed(swarm.OnFailures...),
 	"workers":    fixed(swarm.Workers...),
 	"task_kinds": fixed(swarm.TaskKinds...),
+	"on_limit":   fixed(limitWaits, limitFails),
 	"on_stall":   fixed(swarm.OnStalls...),
 	"strategies": fixed(swarm.Strategies...),
 	"approvals":  fixed("ask", "auto", "deny"),
@@ -49,6 +50,8 @@ type fileKeys struct {
 	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
 	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
 	ReplyTimeout duration            `key:"reply_timeout" doc:"How long an agent waits for a required reply."`
+	OnLimit      onLimitKeys         `key:"on_limit" doc:"What agents do when their provider's limit is reached and it says until when: wait, fail, or {use: PROVIDER}; wait without it."`
+	LimitWait    duration            `key:"limit_wait" doc:"How long a turn waits for a provider's limit at most; 12h without it."`
 	Approvals    approvalKeys        `key:"approvals" doc:"What needs the approval of a person."`
 	Notify       notifyKeys          `key:"notify" doc:"How a person is notified."`
 	Budget       budgetKeys          `key:"budget" doc:"What a run may cost."`
@@ -115,6 +118,8 @@ type agentKeys struct {
 	Root        text           `key:"root" doc:"The folder that its tools may touch."`
 	Permissions permissionKeys `key:"permissions" doc:"What it may do beside its work."`
 	Env         named[text]    `key:"env" loose:"" doc:"Added to its environment."`
+	OnLimit     onLimitKeys    `key:"on_limit" doc:"What it does when its provider's limit is reached and that one says until when: wait, fail, or {use: PROVIDER}; without it as the file says."`
+	LimitWait   duration       `key:"limit_wait" doc:"How long its turns wait for a provider's limit at most; without it as the file says."`
 	Desk        boolean        `key:"desk" doc:"It does its turns at a desk: a folder with the instructions, in which the worker delivers files."`
 	Session     text           `key:"session" among:"sessions" doc:"none: its turns know nothing of each other. Without it a later turn continues the session of the one before, if its provider has sessions."`
 	Context     contextKeys    `key:"context" doc:"How much of its session it is sent with each turn, if it is a model over HTTP."`

@@ -50,6 +50,11 @@ func (c *compiler) places(sel *selection) Places {
 		if _, known := p.Providers[a.spec.Name]; !known {
 			p.Providers[a.spec.Name] = c.place(c.namingNode(a))
 		}
+		if on := c.onLimit(a); on != nil && on.Use != "" {
+			if e := c.file.Providers.find(on.Use); e != nil {
+				p.Providers[on.Use] = c.place(e.key)
+			}
+		}
 	}
 	for _, s := range c.file.Tools.MCP.entries {
 		p.Servers[s.name] = c.place(s.key)

@@ -199,6 +199,7 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 		c.findProvider(a, c.working || len(c.tasks) > 0)
 		c.checkTools(a)
 		c.checkSession(a)
+		c.checkOwnLimit(a)
 	}
 	return list
 }

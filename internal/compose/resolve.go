@@ -216,6 +216,7 @@ func (c *compiler) resolveAgents() {
 		e := &entries[i]
 		c.checkName(e.key, "agent", swarm.CheckAgentName)
 		c.checkEnv(e.value.Env)
+		c.checkOnLimit(&e.value.OnLimit)
 		c.addAgent(e.name, e.key).keys = &e.value
 	}
 	declared := slices.Clone(c.agentNames)

@@ -137,6 +137,7 @@ func (c *compiler) checkSettings() {
 		"take it out, and write command: [program, \"{text}\"] for one that finds it in its environment",
 	)
 	c.checkCommand(f.Notify.Command, "command")
+	c.checkOnLimit(&f.OnLimit)
 	c.checkServers()
 	if most := f.Swarm.MaxAgents; swarm.Strategy(f.Swarm.Strategy.value) == swarm.CouncilStrategy && most.given() && most.value < swarm.LeastCouncil {
 		c.fail(most.node, "a council needs %d agents, and max_agents is %d", swarm.LeastCouncil, most.value).WithHint("raise max_agents, or write strategy: team")

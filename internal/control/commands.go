@@ -139,7 +139,8 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 	return CommandResult{id, string(w.Command), w.Target}, err
 }
 
-// RetryTask retries a task that failed and waits for a person, in a run that has not ended.
+// RetryTask retries a task that failed and waits for a person, in a run that has not ended. What a
+// provider's limit holds back is tried before the limit resets.
 func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (CommandResult, error) {
 	if task != "" {
 		if _, err := c.Target(id, task); err != nil {

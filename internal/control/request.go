@@ -243,7 +243,7 @@ func oneOf(what, text string, values []string) (string, error) {
 func leaveAlone(p *swarm.Plan, name string) {
 	p.Agents = slices.DeleteFunc(p.Agents, func(a swarm.Agent) bool { return a.Name != name })
 	p.Providers = slices.DeleteFunc(p.Providers, func(s swarm.ProviderSpec) bool {
-		return !slices.ContainsFunc(p.Agents, func(a swarm.Agent) bool { return a.Provider == s.Name })
+		return !slices.ContainsFunc(p.Agents, func(a swarm.Agent) bool { return a.Uses(s.Name) })
 	})
 }
 

@@ -38,6 +38,8 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 		f.Body, err = body[swarm.CallEnd](e)
 	case swarm.TaskRetrying:
 		f.Body, err = body[swarm.Retry](e)
+	case swarm.LimitReached, swarm.LimitEnded:
+		f.Body, err = body[swarm.Limit](e)
 	case swarm.WaitBegan, swarm.WaitEnded:
 		f.Body, err = body[swarm.AgentWait](e)
 	case swarm.AgentEnded:

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -122,8 +123,10 @@ func (c *chaos) happen(most time.Duration) {
 		word(swarm.CommandCancel, c.plan.Agents[1+c.rnd.IntN(len(c.plan.Agents)-1)].Name)
 	case chance < 17:
 		word(swarm.CommandStart, anybody())
-	case chance < 19:
+	case chance < 18:
 		word(swarm.CommandReset, anybody())
+	case chance < 19:
+		word(swarm.CommandRetry, anybody())
 	case chance < 20:
 		c.append(swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop("root")}, swarm.Ownership{Fence: 2})
 		c.given, c.begun = nil, nil // the loop asks for them again
@@ -223,6 +226,10 @@ func (c *chaos) end() {
 		end.Status, end.Kind = swarm.CallCut, swarm.CutToSpeak
 	case chance < 6:
 		end.Status, end.Kind = swarm.CallCut, swarm.CutByCancel
+	case chance < 8:
+		until := c.now.Add(time.Duration(c.rnd.IntN(14*60)) * time.Minute)
+		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.RateLimited, "used up"
+		end.Limit = &swarm.Limit{Provider: cmp.Or(call.Provider, "p"), Until: until}
 	default:
 		if upto := int64(len(c.log)); upto > c.cursor[call.Agent] {
 			end.Inputs = swarm.Inputs{From: c.cursor[call.Agent], Upto: upto}
@@ -255,6 +262,9 @@ func picture(t *plan.Team, given map[string]bool) string {
 			fmt.Fprintf(&b, "  effort %s\n", swarm.Encode(e))
 		}
 	}
+	for _, l := range t.Limits {
+		fmt.Fprintf(&b, "limit of %s until %s\n", l.Provider, l.Until)
+	}
 	for _, o := range t.Owed {
 		fmt.Fprintf(&b, "%s owes %s a reply to %s, reminded %v\n", o.To, o.ReplyTo, o.Ref, o.Reminded)
 	}
@@ -268,7 +278,8 @@ func TestTheLoopAndTheLogAgree(t *testing.T) {
 		c := &chaos{t: t, rnd: rand.New(rand.NewPCG(seed, 3)), now: time.Unix(0, 0).UTC(), cursor: map[string]int64{}, left: 150}
 		c.plan = swarm.Plan{Kind: swarm.TeamRun, MaxParallel: int(seed % 3), Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: time.Minute}}
 		for _, name := range []string{"lead", "a", "b", "c"} {
-			c.plan.Agents = append(c.plan.Agents, swarm.Agent{Name: name})
+			rule := map[string]*swarm.OnLimit{"b": {Fail: true}, "c": {Use: "q"}}[name]
+			c.plan.Agents = append(c.plan.Agents, swarm.Agent{Name: name, Provider: "p", OnLimit: rule})
 		}
 		c.append(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{})
 		c.append(swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1"}, c.plan)

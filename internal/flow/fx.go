@@ -28,6 +28,7 @@ type Call struct {
 	Answered  int           // for a turn of a team: the number of growth requests handled before, which may have changed the team
 	Since     int64         // sequence number that the loop has read; the turn runner obeys control records after it
 	Want      plan.Want     // for a turn of a swarm: what it is for
+	Provider  string        // for a turn: the provider that does it; "" = its agent's
 	Plan      string        // for an action: key of the stored plan that its agent came with
 	Timeout   time.Duration // for a turn or an action: how long it may take; 0 = as its task says
 	// Reissued says that the loop makes the call again when another process owns the run. So an

@@ -18,7 +18,11 @@ type pipeline struct {
 	sched *plan.Schedule
 	tasks []progress // by the schedule's index
 
-	open    bool    // the plan may grow
+	open    bool                  // the plan may grow
+	routes  map[string]plan.Route // by agent; nil = they are to be found in plans
+	plans   []*swarm.Plan
+	limited time.Time // since when any provider's limit is reached; zero = none is
+
 	retries []timer // retries with a delay; unsorted, because there are few
 	waits   []timer // wait timeouts of blocked tasks; unsorted, too
 }
@@ -29,6 +33,8 @@ type progress struct {
 	attempt   int       // of the last turn
 	began     time.Time // of the last turn, later by the time in which no process drove the run
 	tries     int       // attempts that count against its retries
+	provider  string    // of the last turn; "" = its agent's
+	limited   time.Time // the first of the attempts in a row that a limit ended; zero = none
 	cancelled bool      // it never runs again
 	why       string    // why it did not complete
 	failure   *Result   // result of the last attempt, while the task waits for a person
@@ -42,7 +48,7 @@ type timer struct {
 // Pipeline drives a plan, which may grow while it runs. One loop has many turns in flight.
 func Pipeline(fx Fx, c Call) (Result, error) {
 	p := &pipeline{runState: runState{fx: fx}, sched: plan.New()}
-	p.machine = p
+	p.machine, p.sched.Routes = p, p.route
 	first, refused, err := p.add("plan", c.Ref)
 	switch {
 	case err != nil:
@@ -64,6 +70,7 @@ func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 	if refused != nil || err != nil {
 		return nil, refused, err
 	}
+	p.plans, p.routes = append(p.plans, added), nil
 	for i := len(p.tasks); i < p.sched.Len(); i++ {
 		p.tasks = append(p.tasks, progress{ref: ref})
 		if t := p.sched.Task(i); t.WaitTimeout > 0 && p.sched.Blocked(i) {
@@ -91,6 +98,16 @@ func (p *pipeline) Apply(f Fact) {
 		p.delayTimers(f.Time.Sub(p.pausing))
 	case swarm.AgentPaused, swarm.AgentResumed:
 		p.sched.PauseAgent(f.Agent, f.Kind == swarm.AgentPaused)
+	case swarm.LimitReached:
+		if p.limited.IsZero() {
+			p.limited = f.Time
+		}
+		p.sched.ReachLimit(f.Body.(swarm.Limit), f.Time)
+	case swarm.LimitEnded:
+		if p.sched.EndLimit(f.Body.(swarm.Limit).Provider); len(p.Reached()) == 0 {
+			delayEach(p.waits, f.Time.Sub(p.limited))
+			p.limited = time.Time{}
+		}
 	case swarm.BudgetSpent:
 		p.halt("budget")
 	case swarm.Control:
@@ -107,6 +124,26 @@ func (p *pipeline) halt(why string) {
 	p.sched.Stop(why)
 }
 
+// Reached returns the limits of providers that are reached.
+func (p *pipeline) Reached() plan.Limits { return p.sched.Limits() }
+
+// HeldBack returns the providers with a limit that a task or an agent uses; "" = all with one.
+func (p *pipeline) HeldBack(target string) []string { return p.sched.HeldBack(target) }
+
+// route returns the route of an agent. Of two plans the later one counts. Only a limit needs routes,
+// so they are looked up when the first limit is reached.
+func (p *pipeline) route(agent string) plan.Route {
+	if p.routes == nil {
+		p.routes = map[string]plan.Route{}
+		for _, added := range p.plans {
+			for i := range added.Agents {
+				p.routes[added.Agents[i].Name] = plan.RouteOf(&added.Agents[i])
+			}
+		}
+	}
+	return p.routes[agent]
+}
+
 // Running is the number of running turns.
 func (p *pipeline) Running() int { return p.sched.Running() }
 
@@ -115,7 +152,7 @@ func (p *pipeline) Paused(agent string) (paused, known bool) { return p.sched.Pa
 
 // Stuck lists the paused agents that hold up the run.
 func (p *pipeline) Stuck() (agents []string) {
-	if p.sched.PausedAgents() == 0 || p.sched.Running() > 0 || len(p.retries) > 0 || p.stop != "" || !p.pausing.IsZero() {
+	if p.sched.PausedAgents() == 0 || p.sched.Running() > 0 || len(p.retries)+len(p.Reached()) > 0 || p.stop != "" || !p.pausing.IsZero() {
 		return nil
 	}
 	for i := range p.tasks {
@@ -169,7 +206,10 @@ func (p *pipeline) start(i, iteration int) error {
 	}
 	g.attempt++
 	g.tries++
-	g.began = p.fx.Now()
+	g.began, g.provider = p.fx.Now(), ""
+	if limits := p.Reached(); len(limits) > 0 {
+		g.provider, _ = limits.Choose(p.route(t.Agent))
+	}
 	return p.giveTurn(i)
 }
 
@@ -178,7 +218,7 @@ func (p *pipeline) start(i, iteration int) error {
 func (p *pipeline) giveTurn(i int) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	c := Call{ID: string(swarm.NewTurnID(t.Name, g.iteration, g.attempt)), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: g.iteration,
-		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Since: p.seen, Reissued: true}
+		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Provider: g.provider, Since: p.seen, Reissued: true}
 	if t.Timeout > 0 {
 		c.Timeout = max(t.Timeout-p.fx.Now().Sub(g.began), time.Millisecond)
 	}
@@ -249,7 +289,11 @@ func (p *pipeline) control(w swarm.ControlCommand) error {
 
 // due is when the next timer fires.
 func (p *pipeline) due() (due time.Time) {
-	for _, timers := range [][]timer{p.retries, p.waits} {
+	running := [][]timer{p.retries, p.waits}
+	if !p.limited.IsZero() {
+		running = running[:1]
+	}
+	for _, timers := range running {
 		for _, t := range timers {
 			due = earlier(due, t.due)
 		}
@@ -270,6 +314,12 @@ func (p *pipeline) clock() error {
 	}
 	for _, i := range expire(&p.retries, now) {
 		p.sched.Again(i)
+	}
+	if err := p.checkLimits(); err != nil {
+		return err
+	}
+	if !p.limited.IsZero() { // waits for the outputs of agents that a limit may hold back stand still
+		return nil
 	}
 	for _, i := range expire(&p.waits, now) {
 		if !p.sched.Blocked(i) {
@@ -330,7 +380,7 @@ func (p *pipeline) awaitedAgents(i int) (names string) {
 // failStuck fails a task that waits for an output which no task can make any more: nothing runs,
 // and the plan cannot grow.
 func (p *pipeline) failStuck() (bool, error) {
-	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.PausedAgents() > 0 || len(p.retries) > 0 {
+	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.PausedAgents() > 0 || len(p.retries)+len(p.Reached()) > 0 {
 		return false, nil
 	}
 	for i := range p.tasks {
@@ -345,10 +395,16 @@ func (p *pipeline) failStuck() (bool, error) {
 
 // delayTimers delays all timers.
 func (p *pipeline) delayTimers(by time.Duration) {
-	for _, timers := range [][]timer{p.retries, p.waits} {
-		for i := range timers {
-			timers[i].due = timers[i].due.Add(by)
-		}
+	delayEach(p.retries, by)
+	delayEach(p.waits, by)
+	if !p.limited.IsZero() { // the end of a limit must not delay the waits twice
+		p.limited = p.limited.Add(by)
+	}
+}
+
+func delayEach(timers []timer, by time.Duration) {
+	for i := range timers {
+		timers[i].due = timers[i].due.Add(by)
 	}
 }
 

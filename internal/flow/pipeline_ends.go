@@ -15,6 +15,16 @@ func (p *pipeline) turnEnded(r Result) error {
 		return nil
 	}
 	g := &p.tasks[i]
+	if p.outlasts(i, &r.CallEnd) {
+		g.tries-- // this attempt does not count
+		t := p.sched.Task(i)
+		if err := p.reachLimit(t.Agent, t.Name, p.route(t.Agent), r); err != nil {
+			return err
+		}
+		p.sched.Wait(i, plan.Wait{For: plan.ForLimit})
+		p.sched.Again(i) // the schedule holds it back
+		return nil
+	}
 	v, after, err := p.judge(r, g.tries, p.sched.Task(i).Retries)
 	if err != nil {
 		return err
@@ -43,6 +53,16 @@ func (p *pipeline) turnEnded(r Result) error {
 	p.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 	p.sched.Again(i)
 	return nil
+}
+
+// outlasts says whether the end of a turn is a provider's limit that its task waits out, or another
+// provider makes up for.
+func (p *pipeline) outlasts(i int, end *swarm.CallEnd) bool {
+	g := &p.tasks[i]
+	if g.limited = plan.LimitedSince(g.limited, end, p.fx.Now()); end.Limit == nil {
+		return false
+	}
+	return p.stop == "" && !g.cancelled && p.Reached().Outlasts(p.route(p.sched.Task(i).Agent), end, g.limited)
 }
 
 // retry schedules a retry of the task.

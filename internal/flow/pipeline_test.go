@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // records what the loop does. Its clock advances only when the loop waits for nothing else.
 type world struct {
 	plan    swarm.Plan
-	ends    map[string]string // by turn: "ok" (the default), "cut", "never", or an error kind
+	ends    map[string]string // by turn: "ok" (the default), "cut", "never", "limit 3h", or an error kind
 	before  map[string]string // by turn: control words that come right before its end, as "word target"
 	after   map[string]string // and right after it
 	now     time.Time
@@ -30,7 +31,7 @@ type world struct {
 func (w *world) Do(c flow.Call) (flow.Result, error) { return flow.Result{Plan: &w.plan}, nil }
 
 func (w *world) Go(c flow.Call) error {
-	w.told = append(w.told, "go "+c.ID)
+	w.told = append(w.told, strings.TrimSuffix("go "+c.ID+" by "+c.Provider, " by "))
 	end := flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK, Usage: swarm.Usage{Calls: 1}}}
 	switch how := w.ends[c.ID]; how {
 	case "", "ok":
@@ -41,6 +42,10 @@ func (w *world) Go(c flow.Call) error {
 		end.Status, end.Kind = swarm.CallCut, swarm.CutByCancel
 	default:
 		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
+		if lasts, ok := strings.CutPrefix(how, "limit "); ok {
+			wait, _ := time.ParseDuration(lasts)
+			end.Kind, end.Limit = swarm.RateLimited, &swarm.Limit{Provider: cmp.Or(c.Provider, "p"), Until: w.now.Add(wait)}
+		}
 	}
 	w.control(w.before[c.ID])
 	w.signal(ended(end.CallEnd))
@@ -120,6 +125,14 @@ func (w *world) Tell(f flow.Fact) error {
 	case swarm.TaskEnd:
 		if b.Reason != "" {
 			line += ": " + b.Reason
+		}
+	case swarm.Limit:
+		line += fmt.Sprintf(" %s until %s", b.Provider, b.Until.UTC().Format("15:04"))
+		if b.Use != "" {
+			line += ", use " + b.Use
+		}
+		if b.Early {
+			line += ", early"
 		}
 	case swarm.Retry:
 		line += fmt.Sprintf(" after %s", b.After)

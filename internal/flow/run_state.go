@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 )
 
 // A runState is the state that every loop of a whole run has: how far it has read, the usage,
@@ -41,6 +42,8 @@ type machine interface {
 	Running() int                             // number of turns that keep the run from being paused
 	Paused(agent string) (paused, known bool) // whether an agent is paused, and whether it exists
 	Stuck() []string                          // paused agents that hold up the run
+	Reached() plan.Limits                     // limits of providers that are reached
+	HeldBack(target string) []string          // providers with a limit that a task or an agent uses; "" = all of them
 }
 
 // A loop is the part in which loops differ.
@@ -109,7 +112,7 @@ func (r *runState) refuse(why error) (Result, error) {
 // next waits for the next record and applies it to the machine. While no process drove the run, its
 // timers did not run.
 func (r *runState) next(due time.Time) (Signal, error) {
-	s, err := r.fx.Next(r.until(due))
+	s, err := r.fx.Next(r.until(earlier(due, r.machine.Reached().Due())))
 	if err != nil {
 		return s, err
 	}
@@ -145,6 +148,8 @@ func (r *runState) obey(w swarm.ControlCommand) (done bool, err error) {
 			r.wallStops = r.fx.Now()
 		}
 		return true, r.pause(on)
+	case w.Command == swarm.CommandRetry: // a pipeline has more to retry
+		return false, r.endLimits(r.machine.HeldBack(w.Target), true)
 	case w.Command == swarm.CommandCancel && w.Target == "":
 		r.stopFor(swarm.CutByCancel)
 		r.pausing, r.wallStops = time.Time{}, time.Time{}
@@ -334,7 +339,7 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 	case end.Kind == swarm.Mismatch: // the log does not belong to this call, so no later turn can be trusted
 		r.stopFor(swarm.Mismatch)
 		return wentAstray, 0, nil
-	case tries > retries:
+	case tries > retries, end.Limit != nil && !end.CarriedOver: // before the limit resets, no retry can succeed
 		return hasFailed, 0, nil
 	}
 	if end.Kind != swarm.Unexpected && !end.CarriedOver {

@@ -71,7 +71,7 @@ func (t *team) do(s plan.TeamStep) error {
 			t.purpose = m.Want
 		}
 		c := Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
-			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Timeout: t.timeLeft(t.TimeLeft(m), m.Want == plan.WantAnswer), Reissued: true}
+			Answered: t.Dealt(), Since: t.seen, Want: m.Want, Provider: m.Using, Timeout: t.timeLeft(t.TimeLeft(m), m.Want == plan.WantAnswer), Reissued: true}
 		if m.Want == plan.WantAnswer { // the work is done in time, and the rest of the time is for this
 			t.holdNoTime()
 		}
@@ -128,6 +128,9 @@ func (t *team) handle(s Signal) error {
 	if err != nil {
 		return err
 	}
+	if err := t.checkLimits(); err != nil {
+		return err
+	}
 	return t.checkWall()
 }
 
@@ -136,6 +139,9 @@ func (t *team) turnEnded(agent string, r Result) error {
 	m := t.Member(agent)
 	if m == nil {
 		return nil
+	}
+	if t.Outlasts(m, &r.CallEnd) {
+		return t.reachLimit(m.Name, m.Name, m.Route, r)
 	}
 	if t.Swarm != nil {
 		return t.iterationEnded(m, r)

@@ -14,7 +14,7 @@ import (
 // the workers, and the rules say what the agents are like that it will have.
 func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int) {
 	rules.Worker.Role, rules.Worker.RoleName = "", ""
-	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env}
+	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env, OnLimit: rules.Worker.OnLimit}
 	for i := range p.Providers {
 		spec := &p.Providers[i]
 		rules.Worker = inTier(withFileTools(rules.Worker, spec), spec, "medium")

@@ -234,8 +234,8 @@ func (t *Team) Grown(agent string, w swarm.GrowthRequest) swarm.Plan {
 		p.Edges = append(p.Edges, swarm.Edge{From: other, To: w.Spawn.Name, Both: true})
 	}
 	for _, s := range t.plan.Providers {
-		if s.Name == w.Spawn.Provider {
-			p.Providers = []swarm.ProviderSpec{s}
+		if p.Agents[0].Uses(s.Name) {
+			p.Providers = append(p.Providers, s)
 		}
 	}
 	return p
@@ -255,7 +255,7 @@ func (t *Team) newAgent(from swarm.Agent, s swarm.SpawnRequest) swarm.Agent {
 	}
 	if like.Provider == s.Provider {
 		a.Model, a.Tier, a.Tools, a.Env, a.Root = like.Model, like.Tier, like.Tools, like.Env, like.Root
-		a.Session, a.Context = like.Session, like.Context
+		a.Session, a.Context, a.OnLimit = like.Session, like.Context, like.OnLimit
 	}
 	return a
 }

@@ -146,9 +146,10 @@ func (p *planner) addAgent(n Name) error {
 		return errorAt(n.Start, n.End, "@%s has no provider", n.Name).hint("give it a provider in swarm.yaml")
 	}
 	plan.Agents = append(plan.Agents, a)
-	named := func(s swarm.ProviderSpec) bool { return s.Name == a.Provider }
-	if i := slices.IndexFunc(p.options.Providers, named); i >= 0 && !slices.ContainsFunc(plan.Providers, named) {
-		plan.Providers = append(plan.Providers, p.options.Providers[i])
+	for _, spec := range p.options.Providers {
+		if a.Uses(spec.Name) && !slices.ContainsFunc(plan.Providers, func(s swarm.ProviderSpec) bool { return s.Name == spec.Name }) {
+			plan.Providers = append(plan.Providers, spec)
+		}
 	}
 	return nil
 }

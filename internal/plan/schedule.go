@@ -17,6 +17,9 @@ import (
 // its schedule with NewFollower and reports starts too, as the log has them. Such a schedule offers
 // no steps.
 type Schedule struct {
+	// Routes returns the route of an agent, for limits; nil = no provider has any.
+	Routes func(agent string) Route
+
 	nodes        []node
 	at           map[string]int
 	groups       []group
@@ -25,6 +28,7 @@ type Schedule struct {
 	await        map[string][]int    // by agent: the tasks that wait for its first output
 	caps         map[string]*limiter // by task, without the number of its copy
 	limit        int                 // concurrent turns; 0 = no limit
+	limits       Limits              // of providers, that are reached
 	pausedAgents int                 // number of paused agents
 	running      int
 	left         int // tasks that have not ended in their group's current iteration
@@ -36,6 +40,7 @@ type Schedule struct {
 
 	ready   queue // tasks whose dependencies are met, in order
 	freed   queue // ready tasks that waited at a limiter which has room now: they go first
+	limited queue // ready tasks that a provider's limit holds back
 	skips   queue // tasks that end as skipped or failed, without a turn
 	through queue // groups that have ended an iteration and have another
 	cancel  int   // when stopping: the next node to cancel

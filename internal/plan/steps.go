@@ -1,6 +1,11 @@
 package plan
 
-import "swarm"
+import (
+	"slices"
+	"time"
+
+	"swarm"
+)
 
 // A Step is the next thing for the loop to do.
 type Step struct {
@@ -61,6 +66,11 @@ func (s *Schedule) Next() Step {
 		if g := n.closed(); g != nil {
 			g.queue.push(i)
 			s.passOn(n, g)
+			continue
+		}
+		if s.held(n) != nil {
+			s.limited.push(i)
+			s.passOn(n, nil)
 			continue
 		}
 		s.Started(i)
@@ -301,6 +311,47 @@ func (s *Schedule) Paused(agent string) (paused, known bool) {
 
 // PausedAgents is the number of paused agents.
 func (s *Schedule) PausedAgents() int { return s.pausedAgents }
+
+// ReachLimit holds back the turns of a provider.
+func (s *Schedule) ReachLimit(l swarm.Limit, now time.Time) { s.limits.reach(l, now) }
+
+// EndLimit lets the turns of a provider start again.
+func (s *Schedule) EndLimit(provider string) {
+	s.limits.end(provider)
+	for !s.limited.empty() { // those that another limit holds back queue again
+		s.freed.push(s.limited.pop())
+	}
+}
+
+// Limits are the limits that are reached.
+func (s *Schedule) Limits() Limits { return s.limits }
+
+// HeldBack returns the providers with a limit that a task or an agent uses, or all with one if target
+// is "".
+func (s *Schedule) HeldBack(target string) (providers []string) {
+	for i := range s.nodes {
+		if t := s.nodes[i].task; target != "" && (target == t.Name || target == t.Base || target == t.Agent) {
+			for _, name := range s.limits.providers(s.Routes(t.Agent)) {
+				if !slices.Contains(providers, name) {
+					providers = append(providers, name)
+				}
+			}
+		}
+	}
+	return append(providers, s.limits.all(target)...)
+}
+
+// RestoreLimits sets the limits that are reached.
+func (s *Schedule) RestoreLimits(l Limits) { s.limits = l }
+
+// held returns the limit that holds back a task, or nil.
+func (s *Schedule) held(n *node) *Limit {
+	if len(s.limits) == 0 || s.Routes == nil {
+		return nil
+	}
+	_, l := s.limits.Choose(s.Routes(n.task.Agent))
+	return l
+}
 
 // Stop stops tasks from starting, for a reason. Next then returns the tasks to cancel.
 func (s *Schedule) Stop(why string) {

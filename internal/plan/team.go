@@ -42,6 +42,7 @@ type TeamState struct {
 	Seen     int64     `json:"seen"`              // sequence number of the newest fact
 	Now      time.Time `json:"now,omitzero"`      // time of the newest fact
 	Planned  bool      `json:"planned,omitempty"` // a plan was added
+	Limits   Limits    `json:"limits,omitempty"`  // of providers, that are reached
 	// Swarm is set if the team is a swarm.
 	Swarm *SwarmState `json:"swarm,omitempty"`
 }
@@ -70,6 +71,11 @@ type Member struct {
 	WaitSeq int64     `json:"wait_seq,omitempty"` // sequence number of that wait
 	Since   time.Time `json:"since,omitzero"`     // when that wait began
 	PauseAt time.Time `json:"pause_at,omitzero"`  // when a person paused it; zero = it is not paused
+
+	Route   Route     `json:"route,omitzero"`
+	LimitAt time.Time `json:"limit_at,omitzero"` // since when a limit keeps it from a turn; zero = none does
+	Limited time.Time `json:"limited,omitzero"`  // the first of the attempts of its turn that a limit ended; zero = none
+	Using   string    `json:"-"`                 // of the loop: the provider of its turn; "" = its own
 
 	Leave  Leave           `json:"leave,omitempty"`  // what happens to it when its turn ends
 	End    *swarm.AgentEnd `json:"end,omitempty"`    // why it gets no turn any more
@@ -171,11 +177,14 @@ func (t *Team) add(p *swarm.Plan, ref string) {
 	for _, a := range p.Agents {
 		if _, known := t.at[a.Name]; !known {
 			t.at[a.Name] = len(t.Members)
-			t.Members = append(t.Members, Member{Name: a.Name, Ref: ref, State: MemberIdle})
+			t.Members = append(t.Members, Member{Name: a.Name, Ref: ref, State: MemberIdle, Route: RouteOf(&a)})
 		}
 	}
 	t.addSubtasks(p)
 	t.summon()
+	if len(t.Limits) > 0 {
+		t.holdBack()
+	}
 }
 
 // wants says whether a member has mail that gives it a turn, or is wanted for something else.

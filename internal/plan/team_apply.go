@@ -42,6 +42,12 @@ func (t *Team) Apply(f Fact) {
 		}
 	case swarm.RunUnpaused:
 		t.unpause()
+	case swarm.LimitReached:
+		t.Limits.reach(f.Body.(swarm.Limit), t.Now)
+		t.holdBack()
+	case swarm.LimitEnded:
+		t.Limits.end(f.Body.(swarm.Limit).Provider)
+		t.holdBack()
 	case swarm.BudgetSpent:
 		if t.Swarm == nil || t.Swarm.Draining || !t.Swarm.Divided {
 			t.close(ClosedByBudget)
@@ -118,7 +124,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		t.end(m, f.Body.(swarm.AgentEnd))
 	case swarm.AgentRestarted:
 		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
-		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
+		m.Attempt, m.Tries, m.Trouble, m.Retry, m.Limited = 0, 0, "", time.Time{}, time.Time{}
 		m.Effort.restart()
 		t.regain(m.Name)
 		m.rest()
@@ -142,7 +148,10 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State = MemberIdle
+	waits := t.Outlasts(m, &end)
+	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {
+	case waits: // it does not count as an attempt
 	case end.Status == swarm.CallOK:
 		m.Attempt, m.Tries, m.Trouble = 0, 0, ""
 		m.Made = m.Made || end.Output != ""
@@ -162,10 +171,13 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.Trouble = end.Reason
 	}
 	if t.Swarm != nil {
-		t.endIteration(m, turn, end)
+		t.endIteration(m, turn, end, waits)
 	}
 	if !m.acting() {
 		m.rest()
+	}
+	if len(t.Limits) > 0 {
+		t.holdBack()
 	}
 }
 
@@ -323,6 +335,9 @@ func (t *Team) postpone(by time.Duration) {
 		}
 		if !m.PauseAt.IsZero() { // resuming the agent must not delay them twice
 			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)
+		}
+		if !m.LimitAt.IsZero() { // nor must the end of a limit
+			m.LimitAt = earlier(m.LimitAt.Add(by), t.Now)
 		}
 	}
 	for i := range t.Owed {

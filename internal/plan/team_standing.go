@@ -67,6 +67,9 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 	if !t.PauseAt.IsZero() && m.wants() {
 		waits = append(waits, Wait{For: ForPause, Since: t.PauseAt})
 	}
+	if l := t.held(m); l != nil && m.wants() {
+		waits = append(waits, l.wait())
+	}
 	if t.Now.Before(m.Retry) {
 		waits = append(waits, Wait{For: ForRetry, Until: m.Retry, Reason: m.Trouble})
 	}

@@ -94,10 +94,13 @@ func (t *Team) lateReplies() (steps []TeamStep) {
 }
 
 // replyDue is when a reply needs a reminder, or is to be given up if over is set; zero = never. The
-// timeout does not apply to a paused member.
+// timeout does not apply to a member that is paused, or that a limit holds back.
 func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	limit := t.Rules.ReplyTimeout
 	paused, _ := t.Paused(o.To)
+	if m := t.Member(o.To); m != nil && !m.LimitAt.IsZero() {
+		paused = true
+	}
 	switch {
 	case limit <= 0 || paused:
 		return time.Time{}, false
@@ -156,7 +159,12 @@ func (t *Team) turns() (steps []TeamStep) {
 				continue
 			case m.Effort != nil && m.Effort.Next != nil:
 				steps = append(steps, m.takeAction())
+			case t.held(m) != nil:
+				continue
 			default:
+				if m.Using = ""; len(t.Limits) > 0 {
+					m.Using, _ = t.Limits.Choose(m.Route)
+				}
 				m.begin(m.nextTurn(), t.Seen)
 				m.Effort.begin(t.Now)
 				steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
@@ -231,7 +239,7 @@ func (t *Team) Due() (due time.Time) {
 		if t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
 		}
-		if m.End == nil && !m.InTurn() { // a turn watches its own time
+		if m.End == nil && !m.InTurn() && m.LimitAt.IsZero() { // a turn watches its own time
 			due = earlier(due, t.deadline(m))
 		}
 	}

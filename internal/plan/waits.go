@@ -11,12 +11,13 @@ import (
 
 // A Wait is one reason why a task does not run.
 type Wait struct {
-	For    WaitFor   `json:"for"`              // the kind
-	Task   string    `json:"task,omitempty"`   // the task that it waits for, or that is in its way
-	Agent  string    `json:"agent,omitempty"`  // the agent that it waits for
-	Since  time.Time `json:"since,omitzero"`   // when the wait began, if known
-	Until  time.Time `json:"until,omitzero"`   // when the wait ends by itself
-	Reason string    `json:"reason,omitempty"` // details
+	For      WaitFor   `json:"for"`                // the kind
+	Task     string    `json:"task,omitempty"`     // the task that it waits for, or that is in its way
+	Agent    string    `json:"agent,omitempty"`    // the agent that it waits for
+	Provider string    `json:"provider,omitempty"` // the provider whose limit it waits for
+	Since    time.Time `json:"since,omitzero"`     // when the wait began, if known
+	Until    time.Time `json:"until,omitzero"`     // when the wait ends by itself
+	Reason   string    `json:"reason,omitempty"`   // details
 }
 
 // WaitFor is the kind of a wait.
@@ -30,6 +31,7 @@ const (
 	ForOutput      WaitFor = "output"      // Agent has no output yet
 	ForSlot        WaitFor = "slot"        // the limit of concurrent turns is reached
 	ForRetry       WaitFor = "retry"       // the next attempt comes at Until
+	ForLimit       WaitFor = "limit"       // the limit of Provider resets at Until
 	ForPerson      WaitFor = "person"      // a person has to decide
 	ForPause       WaitFor = "pause"       // the run is paused, or Agent if it is set
 	ForMail        WaitFor = "mail"        // it has no mail
@@ -51,6 +53,8 @@ func (w Wait) String() string {
 		return "a free slot"
 	case ForRetry:
 		return "its next attempt"
+	case ForLimit:
+		return w.Provider + "'s limit until " + ResetTime(w.Until, w.Since)
 	case ForPerson:
 		return "a person: " + w.Reason
 	case ForPause:
@@ -69,6 +73,16 @@ func (w Wait) String() string {
 		return "mail"
 	}
 	return string(w.For)
+}
+
+// ResetTime is the time at which a limit resets, for people: the time of day in their zone, with the
+// date if that is not the date of since.
+func ResetTime(until, since time.Time) string {
+	until, since = until.Local(), since.Local()
+	if until.YearDay() == since.YearDay() && until.Year() == since.Year() {
+		return until.Format("15:04")
+	}
+	return until.Format("2006-01-02 15:04")
 }
 
 // A Path is a list of names, printed with arrows.
@@ -157,6 +171,8 @@ func (s *Schedule) Waits(i int) []Wait {
 		waits = []Wait{{For: ForPause}}
 	case n.agent.paused:
 		waits = []Wait{{For: ForPause, Agent: n.task.Agent}}
+	case s.held(n) != nil:
+		waits = []Wait{s.held(n).wait()}
 	case n.agent.inside >= n.agent.most:
 		waits = []Wait{{For: ForAgent, Agent: n.task.Agent, Task: s.nodes[n.agent.last].task.Name}}
 	case n.cap != nil && n.cap.inside >= n.cap.most:

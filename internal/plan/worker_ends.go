@@ -25,8 +25,9 @@ func (t *Team) converge(m *Member, why swarm.Message) {
 	}
 }
 
-// endIteration records how the turn of a worker or of the supervisor ended.
-func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
+// endIteration records how the turn of a worker or of the supervisor ended. waits says that it waits
+// out a provider's limit.
+func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, waits bool) {
 	e := m.Effort
 	if e != nil && m.End == nil && end.Unbegun {
 		e.Unrun++
@@ -65,6 +66,10 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.Attempt, m.Tries = 0, 0
 		t.iterated(m, swarm.ActToolCall, end)
 	case end.Kind == swarm.Unexpected, end.Kind == swarm.OverBudget, end.Status == swarm.CallCut:
+	case end.Limit != nil: // endTurn has decided whether the worker waits
+		if !waits {
+			e.end(swarm.OutcomeAborted, end.Reason)
+		}
 	case end.Kind == swarm.TimedOut && t.expired(m):
 		e.end(swarm.OutcomeTimedOut, t.timeoutReason())
 	case Transient(end.Kind):
@@ -95,6 +100,9 @@ func (t *Team) endAction(m *Member, end swarm.CallEnd) {
 		t.iterated(m, kind, end)
 	}
 	m.rest()
+	if len(t.Limits) > 0 {
+		t.holdBack()
+	}
 }
 
 // iterated counts an action and decides whether the worker goes on.
@@ -145,7 +153,7 @@ func Delay(failures int) time.Duration { return min(time.Duration(failures)*dela
 // expired says whether a worker's time is over.
 func (t *Team) expired(m *Member) bool {
 	at := t.deadline(m)
-	return !at.IsZero() && !t.clock().Before(at)
+	return !at.IsZero() && !earlier(t.clock(), m.LimitAt).Before(at)
 }
 
 // clock is the time by which deadlines are judged: it stands still in a pause.

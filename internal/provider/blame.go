@@ -12,7 +12,7 @@ import (
 var tells = sync.OnceValue(func() (t struct{ status, limit, login, network *regexp.Regexp }) {
 	t.status = regexp.MustCompile(`(?i)\b(?:status|http|error|code|rejected)\b[ :=("]*([345]\d\d)\b`)
 	t.limit = regexp.MustCompile(
-		`(?i)too many requests|rate.?limit|(usage|hourly|weekly|session).limit|limit reached|exceeded your limit|quota|` +
+		`(?i)too many requests|rate.?limit|(usage|hourly|weekly|session).limit|limit reached|exceeded your limit|hit your limit|out of extra usage|quota|` +
 			`overloaded|high demand|at capacity|exhausted your capacity|resource.?(has been )?exhausted|credit balance`,
 	)
 	t.login = regexp.MustCompile(

@@ -3,9 +3,7 @@ package provider
 import (
 	"context"
 	"math/rand/v2"
-	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -116,20 +114,4 @@ const longestWait = 30 * time.Second
 func Backoff(first time.Duration, tries int) time.Duration {
 	wait := min(first<<min(tries-1, 20), longestWait)
 	return wait/2 + rand.N(wait/2+1)
-}
-
-// RetryAfter returns how long a server wants no request.
-func RetryAfter(h http.Header) time.Duration {
-	const most = 365 * 24 * 60 * 60
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(min(ms, most*1e3) * float64(time.Millisecond))
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
-		return time.Duration(min(s, most) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }

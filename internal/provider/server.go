@@ -67,14 +67,18 @@ func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func
 		if known && f.After > 0 {
 			wait = f.After
 		}
-		g.Leave(pass, err == nil, known && f.Throttled, min(wait, LongestWait))
+		// For a limit that lasts longer no request waits here: the loops hold the turns back.
+		g.Leave(pass, err == nil, known && f.Throttled && wait <= LongestWait, wait)
 		switch {
 		case !known || ctx.Err() != nil:
 			return err
-		case !f.Again || try == tries:
+		case !f.Again:
 			return f.Err
-		case wait > LongestWait:
+		case wait > LongestWait: // the turn ends, and may wait without holding anything
+			f.Err.Until = time.Now().Add(wait)
 			return f.Err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
+		case try == tries:
+			return f.Err
 		}
 		say(fmt.Sprintf("%s; asking again in %v\n", f.Err.Msg, wait.Round(time.Millisecond)))
 		if !f.Throttled { // else Enter waits

@@ -128,11 +128,11 @@ func endKind(s swarm.Status) kind {
 // describe describes an event that no status shows.
 func describe(e *swarm.Event) string {
 	switch e.Kind {
-	case swarm.TaskRetrying, swarm.TaskBlocked, swarm.DeskOpened, swarm.DeskChanged:
+	case swarm.TaskRetrying, swarm.LimitReached, swarm.TaskBlocked, swarm.DeskOpened, swarm.DeskChanged:
 		if text := view.DescribeEvent(e); text != "" {
 			return term.OneLine(e.Task + " " + text)
 		}
-	case swarm.Notice, swarm.BudgetSpent, swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted:
+	case swarm.Notice, swarm.LimitEnded, swarm.BudgetSpent, swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted:
 		return term.OneLine(view.DescribeEvent(e))
 	}
 	return ""

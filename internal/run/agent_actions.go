@@ -120,11 +120,15 @@ func commandFor(h *statedir.Home, p view.Picture, agent string, do Action) (w sw
 }
 
 // startCommand returns the command that starts an agent. In a team the agent must have ended, or be
-// about to. In a pipeline a failed task of the agent must wait for a person.
+// about to. In a pipeline a failed task of the agent must wait for a person. An agent that a
+// provider's limit holds back is started before the limit resets.
 func startCommand(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCommand, error) {
 	for _, t := range p.Tasks {
 		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {
 			return swarm.ControlCommand{Command: swarm.CommandRetry, Target: t.Name}, nil
+		}
+		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForLimit {
+			return swarm.ControlCommand{Command: swarm.CommandRetry, Target: agent}, nil
 		}
 	}
 	if !p.Kind.Team() {

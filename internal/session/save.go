@@ -90,7 +90,8 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(a.Name), mapping(field{"provider", verbatim(name(a.Provider))}, field{"role", a.RoleName}, field{"model", a.Model}, field{"tier", a.Tier},
 			field{"tools", a.Tools}, field{"root", within(s.run.Began().Dir, a.Root)}, field{"permissions", a.Permissions}, field{"env", a.Env},
-			field{"session", a.Session}, field{"context", a.Context}))
+			field{"session", a.Session}, field{"context", a.Context},
+			field{"on_limit", onLimit(a.OnLimit)}, field{"limit_wait", limitWait(a.OnLimit)}))
 	}
 	if len(t.Edges) > 0 {
 		b.WriteString("edges:\n")
@@ -131,6 +132,23 @@ func sandbox(b *swarm.Sandbox) verbatim {
 		network = b.Hosts
 	}
 	return mapping(field{"kind", b.Kind}, field{"write", b.Write}, field{"read", b.Read}, field{"hide", b.Hide}, field{"network", network})
+}
+
+func onLimit(o *swarm.OnLimit) (value any) {
+	switch {
+	case o != nil && o.Use != "":
+		return mapping(field{"use", verbatim(name(o.Use))})
+	case o != nil && o.Fail:
+		return "fail"
+	}
+	return ""
+}
+
+func limitWait(o *swarm.OnLimit) string {
+	if o == nil {
+		return ""
+	}
+	return lasting(o.Wait)
 }
 
 func topicLimits(l *swarm.TopicLimits) verbatim {

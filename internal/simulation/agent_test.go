@@ -112,6 +112,10 @@ func (a *agents) Turn(ctx context.Context, req provider.Request, live func(swarm
 		return answer(reply, "bad"), nil
 	case n < 16: // the connection breaks after everything was done
 		return reply, swarm.Errorf(one(r, swarm.Protocol, swarm.Exited, swarm.RateLimited, swarm.NoResult, swarm.Crashed), "the connection was reset")
+	case n < 19:
+		e := swarm.Errorf(swarm.RateLimited, "the limit is reached")
+		e.Until = time.Now().Add(time.Duration(r.IntN(180)) * time.Second)
+		return reply, e
 	}
 	return answer(reply, "good output of "+of), nil
 }

@@ -407,7 +407,7 @@ func (f *fold) mark(e *swarm.Event) {
 		}
 	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted,
 		swarm.AgentEnded, swarm.AgentRestarted, swarm.AgentPaused, swarm.AgentResumed, swarm.WaitBegan, swarm.WaitEnded,
-		swarm.IterationStarted, swarm.TaskRetrying, swarm.TaskBlocked, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		swarm.IterationStarted, swarm.TaskRetrying, swarm.LimitReached, swarm.LimitEnded, swarm.TaskBlocked, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 	default:
 		return
 	}

@@ -255,7 +255,7 @@ func rank(t *view.Task) int {
 	case swarm.Failed:
 		return 1
 	case swarm.Waiting:
-		if w := t.Waits[0].For; w == plan.ForPerson || w == plan.ForRetry {
+		if w := t.Waits[0].For; w == plan.ForPerson || w == plan.ForRetry || w == plan.ForLimit {
 			return 1
 		}
 		return 3

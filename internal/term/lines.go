@@ -117,7 +117,7 @@ func (l *Lines) Event(e *swarm.Event) {
 	}
 	l.printVote()
 	switch e.Kind {
-	case swarm.PlanAdded, swarm.TaskStarted, swarm.TaskRetrying, swarm.RunPausing:
+	case swarm.PlanAdded, swarm.TaskStarted, swarm.TaskRetrying, swarm.LimitReached, swarm.RunPausing:
 		if l.run.Swarm == nil { // the plan of a swarm says it
 			l.printWaits()
 		}
@@ -247,6 +247,7 @@ func (l *Lines) printWaits() {
 		t := l.run.At(i)
 		v := l.tasks[t.Name]
 		if v == nil || t.Status != swarm.Waiting || v.waited[t.Waits[0].For] || t.Waits[0].For == plan.ForRetry ||
+			t.Waits[0].For == plan.ForLimit && t.Attempt > 0 || // its own turn has told
 			t.Waits[0].For == plan.ForPerson ||
 			t.Waits[0].For == plan.ForMail {
 			continue

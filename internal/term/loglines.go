@@ -60,7 +60,7 @@ func statusOf(kind swarm.EventKind) swarm.Status {
 		return swarm.Failed
 	case swarm.TaskSkipped, swarm.TaskCancelled:
 		return swarm.Skipped
-	case swarm.TaskRetrying, swarm.TaskBlocked, swarm.Notice, swarm.BudgetSpent, swarm.RunInterrupted:
+	case swarm.TaskRetrying, swarm.LimitReached, swarm.TaskBlocked, swarm.Notice, swarm.BudgetSpent, swarm.RunInterrupted:
 		return swarm.Interrupted
 	}
 	return ""

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/flow"
@@ -52,9 +54,12 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	end := swarm.CallEnd{Status: swarm.CallOK}
 	if err != nil {
 		end = failure(err)
+		if end.Limit = w.limitOf(err, time.Now()); end.Limit != nil {
+			end.Hint = w.limitHint(r.Run, end.Limit.Until)
+		}
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts
-	end.Forgotten, end.SessionTotal = end.Session != reply.Session, reply.SessionTotal
+	end.Forgotten, end.SessionTotal, end.Provider = end.Session != reply.Session, reply.SessionTotal, w.substitute()
 	end.Requests = reply.Requests
 	end.Outside = w.violation.files()
 	b := swarm.Batch{Absent: []string{w.nextStart()}}
@@ -138,6 +143,38 @@ func failure(err error) swarm.CallEnd {
 	}
 	return end
 }
+
+// limitOf returns the limit that a turn's provider names as the reason of its failure, or nil.
+//
+// A time that has just passed counts, since clocks differ. Each further attempt waits at least twice
+// as long as the one before: a provider that is limited again and again is not asked all the time.
+func (w *work) limitOf(err error, now time.Time) *swarm.Limit {
+	e, ok := errors.AsType[*swarm.Error](err)
+	if !ok || e.Kind != swarm.RateLimited || e.Until.IsZero() || e.Until.Before(now.Add(-mostSkew)) {
+		return nil
+	}
+	until := e.Until
+	if least := now.Add(time.Second << min(w.c.Attempt-1, 12)); until.Before(least) {
+		until = least
+	}
+	return &swarm.Limit{Provider: w.spec.Name, Until: until.UTC().Truncate(time.Microsecond)}
+}
+
+// limitHint says what to do about a limit.
+func (w *work) limitHint(run swarm.RunID, until time.Time) string {
+	rule, at := w.agent.OnLimit, until.Local().Format("2006-01-02 15:04")
+	switch {
+	case rule != nil && rule.Fail:
+		return fmt.Sprintf("write on_limit: wait for the agent %q, or type `swarm retry %s` after %s", w.agent.Name, run, at)
+	case until.After(time.Now().Add(rule.LimitWait())):
+		return fmt.Sprintf("its limit_wait is %s: write a longer one for the agent %q, or type `swarm retry %s` after %s",
+			rule.LimitWait(), w.agent.Name, run, at)
+	}
+	return fmt.Sprintf("it goes on by itself at %s; to try it before that: swarm retry %s", at, run)
+}
+
+// mostSkew is the most by which the clock of a provider may differ from ours.
+const mostSkew = time.Hour
 
 func usage(r provider.Reply, w *work) swarm.Usage {
 	u := r.Usage

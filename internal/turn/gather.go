@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"swarm"
@@ -163,7 +164,7 @@ func (r *Runner) makePrompt(w *work) error {
 		if !follow() {
 			return broken
 		}
-		if w.session = r.fold.sessions[w.c.Agent]; w.begun != nil {
+		if w.session = r.fold.sessions[w.sessionKey()]; w.begun != nil {
 			w.session = w.begun.Session
 		}
 	}
@@ -267,7 +268,7 @@ func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 		if err != nil {
 			return nil, err
 		}
-		if result.Status != swarm.CallFailed {
+		if result.Status != swarm.CallFailed || result.Limit != nil { // it did not fail by its work
 			continue
 		}
 		f := prompt.Failure{Attempt: i + 1, Reason: result.Reason}
@@ -312,13 +313,13 @@ type logFold struct {
 	outputs map[string]swarm.CallEnd // by task
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: outputs of successful turns
 
-	sessions map[string]string           // by agent: the session that its next turn can continue
+	sessions map[string]string           // by sessionKey: the session that its agent's next turn can continue
 	begun    map[string]sessionKnowledge // by agent: what the prompt of its last turn contains
-	given    map[string]sessionKnowledge // by agent: what its session has been told
+	given    map[string]sessionKnowledge // by sessionKey: what the session has been told
 	began    map[string]int64            // by agent: sequence number of its last start
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person
 	totals   map[string]swarm.Usage      // by session: what it has cost in all, as its program reported it last
-	// conversations are the sessions that the log keeps, by agent.
+	// conversations are the sessions that the log keeps, by sessionKey.
 	conversations map[string]*conversation
 
 	steps   map[string][]iterationStep // by agent of a swarm: its iterations
@@ -371,12 +372,12 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 	l.recordTotal(e, r.CallEnd)
 	switch {
 	case r.Forgotten:
-		delete(l.sessions, e.Agent)
+		delete(l.sessions, sessionKey(e.Agent, r.Provider))
 	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // otherwise the turn began before the reset
 		if l.addExchange(e, r.CallEnd) {
-			put(&l.sessions, e.Agent, r.Session)
+			put(&l.sessions, sessionKey(e.Agent, r.Provider), r.Session)
 		} else {
-			delete(l.sessions, e.Agent)
+			delete(l.sessions, sessionKey(e.Agent, r.Provider))
 		}
 	}
 	if r.Output != "" {
@@ -395,8 +396,8 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 // session.
 func (l *logFold) forget(e *swarm.Event) {
 	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // the loop reports a command that cannot be read
-		delete(l.sessions, k.Target)
-		delete(l.conversations, k.Target)
+		maps.DeleteFunc(l.sessions, ofAgent[string](k.Target))
+		maps.DeleteFunc(l.conversations, ofAgent[*conversation](k.Target))
 		put(&l.reset, k.Target, e.Seq)
 	}
 }

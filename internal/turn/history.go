@@ -114,7 +114,7 @@ func (r *Runner) recall(w *work) error {
 	if err := r.fold.follow(r.Log); err != nil {
 		return err
 	}
-	c := r.fold.conversations[w.c.Agent]
+	c := r.fold.conversations[w.sessionKey()]
 	if c == nil || c.session != w.session {
 		w.session, w.recalled = "", nil
 		return nil
@@ -318,13 +318,15 @@ var withHistory = []byte(`"history":{`)
 
 // noteHistory records what a turn was sent of its session.
 func (l *logFold) noteHistory(e *swarm.Event) error {
-	c := l.conversations[e.Agent]
-	if c == nil || !bytes.Contains(e.Data, withHistory) {
+	if len(l.conversations) == 0 || !bytes.Contains(e.Data, withHistory) {
 		return nil
 	}
 	start, err := swarm.Body[swarm.TurnStart](e)
-	if err == nil && start.History != nil && start.Session == c.session {
-		c.history = *start.History
+	for _, substitute := range []string{"", start.Provider} { // its agent's provider, or another in its place
+		c := l.conversations[sessionKey(e.Agent, substitute)]
+		if err == nil && c != nil && start.History != nil && start.Session == c.session {
+			c.history = *start.History
+		}
 	}
 	return err
 }
@@ -336,9 +338,9 @@ func (l *logFold) addExchange(e *swarm.Event, end swarm.CallEnd) (known bool) {
 		return true
 	}
 	if string(e.Turn) == end.Session {
-		put(&l.conversations, e.Agent, &conversation{session: end.Session})
+		put(&l.conversations, sessionKey(e.Agent, end.Provider), &conversation{session: end.Session})
 	}
-	c := l.conversations[e.Agent]
+	c := l.conversations[sessionKey(e.Agent, end.Provider)]
 	if c == nil || c.session != end.Session {
 		return false
 	}

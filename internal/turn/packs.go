@@ -19,7 +19,7 @@ func (r *Runner) packs(w *work) (all []prompt.Pack, err error) {
 	}
 	if w.session != "" {
 		for i, g := range given {
-			given[i].Seen = r.fold.given[w.c.Agent].packs[g.Ref]
+			given[i].Seen = r.fold.given[w.sessionKey()].packs[g.Ref]
 		}
 	}
 	for _, part := range contextpack.Together(given) {

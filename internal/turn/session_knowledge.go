@@ -17,6 +17,22 @@ type sessionKnowledge struct {
 	topics int64                   // the newest topic entry
 }
 
+// sessionKey names the sessions of an agent: its provider's, or those of another provider that does
+// its turns while a limit is reached.
+func sessionKey(agent, substitute string) string {
+	if substitute == "" {
+		return agent
+	}
+	return agent + "/" + substitute
+}
+
+// ofAgent returns whether a key names a session of an agent.
+func ofAgent[V any](agent string) func(key string, _ V) bool {
+	return func(key string, _ V) bool { return key == agent || strings.HasPrefix(key, agent+"/") }
+}
+
+func (w *work) sessionKey() string { return sessionKey(w.c.Agent, w.substitute()) }
+
 // published returns the team's findings for the prompt. A remote agent gets none: only messages
 // along an edge leave the run for another server.
 func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
@@ -34,7 +50,7 @@ func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
 	w.topics = upto
 	known := int64(0)
 	if w.session != "" {
-		known = r.fold.given[w.c.Agent].topics
+		known = r.fold.given[w.sessionKey()].topics
 	}
 	for _, f := range found {
 		all = append(all, prompt.Finding{Agent: f.Agent, Turn: f.Turn, Topic: f.Topic, Text: f.Text, Known: f.Seq <= known})
@@ -77,13 +93,14 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 	if end.Session == "" {
 		return
 	}
-	if end.Forgotten || l.sessions[e.Agent] != end.Session {
-		delete(l.given, e.Agent) // the session is another one
+	key := sessionKey(e.Agent, end.Provider)
+	if end.Forgotten || l.sessions[key] != end.Session {
+		delete(l.given, key) // the session is another one
 	}
 	if end.Forgotten || end.Status != swarm.CallOK {
 		return
 	}
-	now, has := l.begun[e.Agent], l.given[e.Agent]
+	now, has := l.begun[e.Agent], l.given[key]
 	if has.packs == nil {
 		has.packs = map[string]swarm.TurnID{}
 	}
@@ -93,14 +110,14 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 		}
 	}
 	has.topics = max(has.topics, now.topics)
-	put(&l.given, e.Agent, has)
+	put(&l.given, key, has)
 }
 
 // recordTotal keeps what a session has cost in all. A session that a turn of this run has begun
 // cost nothing before its program's first report, even if that turn was cut.
 func (l *logFold) recordTotal(e *swarm.Event, end swarm.CallEnd) {
 	_, known := l.totals[end.Session]
-	switch began := l.sessions[e.Agent] != end.Session && !end.CarriedOver; {
+	switch began := l.sessions[sessionKey(e.Agent, end.Provider)] != end.Session && !end.CarriedOver; {
 	case end.Session == "" || end.Forgotten:
 	case end.SessionTotal != nil:
 		put(&l.totals, end.Session, *end.SessionTotal)

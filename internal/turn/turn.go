@@ -230,10 +230,29 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 	if w.task == nil || w.agent == nil {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
-	w.spec = p.providers[w.agent.Provider]
+	w.spec = p.providers[cmp.Or(c.Provider, w.agent.Provider)]
 	r.fold.account.budget = p.Budget
-	w.model = w.spec.ModelFor(w.task, w.agent)
+	w.model = w.modelName()
 	return w, nil
+}
+
+// substitute returns the provider that does the turn in the place of its agent's; "" = none does.
+func (w *work) substitute() string {
+	if w.spec.Name == w.agent.Provider {
+		return ""
+	}
+	return w.spec.Name
+}
+
+// modelName returns the model of the turn. Another provider than its agent's knows no model by that
+// name, but its tiers.
+func (w *work) modelName() string {
+	if w.substitute() == "" {
+		return w.spec.ModelFor(w.task, w.agent)
+	}
+	task, agent := *w.task, *w.agent
+	task.Model, agent.Model = "", ""
+	return cmp.Or(w.spec.ModelFor(&task, &agent), w.spec.Model)
 }
 
 // perform calls the provider and checks the result.

@@ -19,6 +19,8 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 	case swarm.AgentResumed, swarm.AgentRestarted:
 		r.sched.PauseAgent(e.Agent, false)
 		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Code == swarm.WaitsForPaused && n.Agent == e.Agent })
+	case swarm.LimitEnded:
+		return swarm.UseBody(e, func(l swarm.Limit) { r.sched.EndLimit(l.Provider) })
 	case swarm.TurnSession:
 		return swarm.UseBody(e, func(in swarm.TurnInSession) {
 			if a, ok := r.agentAt[e.Agent]; ok {
@@ -27,6 +29,14 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 		})
 	}
 	return nil
+}
+
+// route returns the providers that do an agent's turns.
+func (r *Run) route(agent string) plan.Route {
+	if i, ok := r.agentAt[agent]; ok {
+		return plan.Route{Provider: r.agents[i].Provider, OnLimit: r.agents[i].OnLimit}
+	}
+	return plan.Route{}
 }
 
 // foldTeam passes an event to the model of the team.
@@ -82,7 +92,7 @@ func (r *Run) stuck(p *Picture) string {
 			question = cmp.Or(question, "the run waits for a person who approves the plan: "+t.Waits[0].Reason)
 		case t.awaitsPerson:
 			question = cmp.Or(question, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
-		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
+		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForLimit, t.Waits[0].For == plan.ForSlot:
 			return ""
 		}
 	}

@@ -29,7 +29,7 @@ func (r *Run) Apply(e *swarm.Event) error {
 
 func (r *Run) fold(e *swarm.Event) error {
 	switch e.Kind {
-	case swarm.TaskStarted, swarm.TurnStarted, swarm.TurnEnded, swarm.TaskRetrying, swarm.TaskBlocked,
+	case swarm.TaskStarted, swarm.TurnStarted, swarm.TurnEnded, swarm.TaskRetrying, swarm.LimitReached, swarm.TaskBlocked,
 		swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 		i, ok := r.find(e.Task)
 		if !ok {
@@ -69,7 +69,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 		err = t.turnStarted(r, e)
 	case swarm.TurnEnded:
 		kind, err = r.turnEnded(i, e)
-	case swarm.TaskRetrying, swarm.TaskBlocked:
+	case swarm.TaskRetrying, swarm.LimitReached, swarm.TaskBlocked:
 		err = t.why(e)
 	case swarm.TaskCompleted:
 		t.Ended, t.Kind, t.Reason = e.Time, "", ""
@@ -98,6 +98,10 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 		}
 	case swarm.TaskRetrying:
 		return r.retrying(i, e)
+	case swarm.LimitReached:
+		r.sched.Wait(i, plan.Wait{For: plan.ForLimit})
+		r.sched.Again(i) // the schedule holds it back
+		return swarm.UseBody(e, func(l swarm.Limit) { r.sched.ReachLimit(l, e.Time) })
 	case swarm.TaskBlocked:
 		w := plan.Wait{For: plan.ForPerson, Reason: r.tasks[i].Reason}
 		if r.sched.Task(i).OnFailure == swarm.FailFix {
@@ -365,7 +369,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	}
 	r.agents = slices.Grow(r.agents, len(p.Agents)) // one allocation for a plan of 10,000 tasks
 	for _, a := range p.Agents {
-		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
+		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, OnLimit: a.OnLimit, Status: swarm.Idle})
 	}
 	for _, edge := range p.Edges {
 		r.addEdge(edge)

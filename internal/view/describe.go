@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 )
 
 // DescribeEvent returns in one sentence what an event changed. It is "" for events that tell a
@@ -39,6 +40,12 @@ func DescribeEvent(e *swarm.Event) string {
 	case swarm.RunEnded:
 		end, _ := swarm.Body[swarm.RunEnd](e)
 		return string(end.Status) + excerpt.Reason(end.Reason)
+	case swarm.LimitEnded:
+		l, _ := swarm.Body[swarm.Limit](e)
+		if l.Early {
+			return l.Provider + " is asked again, before its limit resets"
+		}
+		return l.Provider + "'s limit has reset"
 	case swarm.BudgetSpent:
 		return "the budget is spent" + why(e)
 	case swarm.Notice:
@@ -104,6 +111,13 @@ func describeTask(e *swarm.Event) string {
 			again = "again in " + r.After.Round(time.Millisecond).String()
 		}
 		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, excerpt.Reason(r.Reason), again)
+	case swarm.LimitReached:
+		l, _ := swarm.Body[swarm.Limit](e)
+		text := l.Provider + "'s limit is reached: limit until " + plan.ResetTime(l.Until, e.Time)
+		if l.Use != "" {
+			text += "; goes on with " + l.Use
+		}
+		return text + excerpt.Reason(l.Reason)
 	case swarm.TaskBlocked:
 		return "failed, and waits for a person" + why(e)
 	case swarm.TaskCompleted:

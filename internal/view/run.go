@@ -178,18 +178,19 @@ type Output struct {
 
 // An Agent is the state of an agent.
 type Agent struct {
-	Name     string       `json:"name"`
-	Base     string       `json:"base,omitempty"`
-	Provider string       `json:"provider,omitempty"`
-	Model    string       `json:"model,omitempty"`
-	Status   swarm.Status `json:"status"`            // idle, running, streaming, waiting, blocked; failed or cancelled if it has ended
-	Task     string       `json:"task,omitempty"`    // the task that it runs, waits with or is blocked on
-	Turn     swarm.TurnID `json:"turn,omitempty"`    // its running turn
-	Waits    []Wait       `json:"waits,omitempty"`   // what it waits for, since when and why
-	Reason   string       `json:"reason,omitempty"`  // why it has ended
-	Session  string       `json:"session,omitempty"` // its provider's session
-	Active   time.Time    `json:"last_activity,omitzero"`
-	Usage    swarm.Usage  `json:"usage,omitzero"`
+	Name     string         `json:"name"`
+	Base     string         `json:"base,omitempty"`
+	Provider string         `json:"provider,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	OnLimit  *swarm.OnLimit `json:"on_limit,omitempty"` // what it does at a limit of its provider; nil = it waits
+	Status   swarm.Status   `json:"status"`             // idle, running, streaming, waiting, blocked; failed or cancelled if it has ended
+	Task     string         `json:"task,omitempty"`     // the task that it runs, waits with or is blocked on
+	Turn     swarm.TurnID   `json:"turn,omitempty"`     // its running turn
+	Waits    []Wait         `json:"waits,omitempty"`    // what it waits for, since when and why
+	Reason   string         `json:"reason,omitempty"`   // why it has ended
+	Session  string         `json:"session,omitempty"`  // its provider's session
+	Active   time.Time      `json:"last_activity,omitzero"`
+	Usage    swarm.Usage    `json:"usage,omitzero"`
 
 	// The fold leaves these empty: they depend on the run's driver and on streams, which are not in
 	// the log.
@@ -236,7 +237,9 @@ type Picture struct {
 
 // New returns the fold of a run without events.
 func New(id swarm.RunID) *Run {
-	return &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
+	r := &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
+	r.sched.Routes = r.route
+	return r
 }
 
 // Len returns the number of tasks.

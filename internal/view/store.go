@@ -15,7 +15,7 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 14
+const Version = 15
 
 // A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
 // each, so that they can be read one by one. Its size depends on the plan, not on the log. The
@@ -34,6 +34,7 @@ type stored struct {
 	Findings []Finding           `json:"findings,omitempty"`
 	Actions  map[string][]Action `json:"actions,omitempty"`
 	Paused   []string            `json:"paused,omitempty"` // agents of a pipeline
+	Limits   plan.Limits         `json:"limits,omitempty"` // of providers, in a pipeline
 	Team     *plan.TeamState     `json:"team,omitempty"`
 	Agents   int                 `json:"agents,omitempty"` // how many follow
 	Tasks    int                 `json:"tasks,omitempty"`  // how many follow the agents
@@ -51,6 +52,8 @@ func (r *Run) Marshal() []byte {
 		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Findings: r.findings, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
+	} else {
+		s.Limits = r.sched.Limits()
 	}
 	for _, a := range r.agents {
 		if paused, _ := r.sched.Paused(a.Name); paused {
@@ -118,6 +121,7 @@ func Unmarshal(b []byte) (*Run, error) {
 	for _, name := range s.Paused {
 		r.sched.PauseAgent(name, true)
 	}
+	r.sched.RestoreLimits(s.Limits)
 	return r, nil
 }
 

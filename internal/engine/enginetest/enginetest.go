@@ -53,6 +53,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run.some()) })
 	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { growthCrashes(t, run.some()) })
 	t.Run("a budget holds, with a crash at every append", func(t *testing.T) { budgetCrashes(t, run) })
+	t.Run("a limit is waited out, with a crash at every append", func(t *testing.T) { limitCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
@@ -134,7 +135,9 @@ func (h *harness) fill(p *swarm.Plan) (bodies [][]byte) {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		t.Agent = t.Name
-		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team"})
+		if !slices.ContainsFunc(p.Agents, func(a swarm.Agent) bool { return a.Name == t.Name }) {
+			p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team"})
+		}
 		text := "do " + t.Name
 		for _, d := range t.DependsOn {
 			text += "\n{{output:" + d.Task + "}}"

@@ -13,7 +13,7 @@ import (
 var bodies = map[swarm.EventKind]any{
 	swarm.RunStarted: swarm.RunStart{}, swarm.RunOwned: swarm.Ownership{}, swarm.RunInterrupted: swarm.Reason{}, swarm.RunEnded: swarm.RunEnd{},
 	swarm.RunPausing: nil, swarm.RunPaused: nil, swarm.RunUnpaused: nil, swarm.Tick: nil, swarm.AgentRestarted: nil, swarm.AgentPaused: nil, swarm.AgentResumed: nil,
-	swarm.PlanAdded: swarm.Plan{}, swarm.IterationStarted: swarm.Iteration{}, swarm.TaskStarted: swarm.Iteration{}, swarm.TaskRetrying: swarm.Retry{}, swarm.TaskBlocked: swarm.Reason{},
+	swarm.PlanAdded: swarm.Plan{}, swarm.IterationStarted: swarm.Iteration{}, swarm.TaskStarted: swarm.Iteration{}, swarm.TaskRetrying: swarm.Retry{}, swarm.LimitReached: swarm.Limit{}, swarm.LimitEnded: swarm.Limit{}, swarm.TaskBlocked: swarm.Reason{},
 	swarm.TaskCompleted: swarm.TaskEnd{}, swarm.TaskFailed: swarm.TaskEnd{}, swarm.TaskSkipped: swarm.TaskEnd{}, swarm.TaskCancelled: swarm.TaskEnd{}, swarm.BudgetSpent: swarm.Reason{},
 	swarm.TurnStarted: swarm.TurnStart{}, swarm.TurnReserved: swarm.Usage{}, swarm.TurnTool: swarm.ToolUse{}, swarm.TurnFile: swarm.FileChange{}, swarm.TurnSession: swarm.TurnInSession{},
 	swarm.TurnEnded: swarm.CallEnd{}, swarm.TurnCarriedOver: swarm.CallEnd{}, swarm.ActionStarted: swarm.ActionStart{}, swarm.ActionEnded: swarm.CallEnd{}, swarm.CallEnded: swarm.CallEnd{}, swarm.LoopEnded: swarm.CallEnd{}, swarm.Control: swarm.ControlCommand{},

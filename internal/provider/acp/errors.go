@@ -73,7 +73,7 @@ func (p *agentProgram) exitError(stderr []byte) *swarm.Error {
 	if process.ExitCode(p.status) != 0 {
 		e := provider.Ended("", p.status, last)
 		if kind, hint := p.classify(0, string(stderr)); kind != "" && e.Kind == swarm.Exited {
-			e.Kind, e.Hint = kind, hint
+			e.Kind, e.Hint, e.Until = kind, hint, resetAt(kind, string(stderr))
 		}
 		return e
 	}
@@ -86,11 +86,19 @@ func (p *agentProgram) exitError(stderr []byte) *swarm.Error {
 func (p *agentProgram) agentError(c *rpcError, stderr []byte) *swarm.Error {
 	e := swarm.Errorf(swarm.NoResult, "the agent failed: %w", c).WithHint(provider.TryAgain)
 	if kind, hint := p.classify(c.Code, c.Error()); kind != "" {
-		e.Kind, e.Hint = kind, hint
+		e.Kind, e.Hint, e.Until = kind, hint, resetAt(kind, c.Error())
 	} else {
 		e.Msg += process.LastWords(stderr)
 	}
 	return e
+}
+
+// resetAt finds when the limit resets that an error is about.
+func resetAt(kind swarm.ErrorKind, text string) time.Time {
+	if kind != swarm.RateLimited {
+		return time.Time{}
+	}
+	return provider.ResetAt(text, time.Now())
 }
 
 // classify finds the kind of an agent's error, and the hint for it. The protocol has a code for a

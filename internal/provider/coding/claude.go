@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -279,6 +280,19 @@ func (e *claudeListener) hearLine(line []byte) error {
 			return err
 		}
 		e.handleMessage(l, &m)
+	case "rate_limit_event":
+		var v struct {
+			Info struct {
+				Status   string
+				ResetsAt int64 `json:"resetsAt"`
+			} `json:"rate_limit_info"`
+		}
+		if err := e.decode(line, &v); err != nil {
+			return err
+		}
+		if e.resets = (time.Time{}); v.Info.Status == "rejected" && v.Info.ResetsAt > 0 {
+			e.resets = time.Unix(v.Info.ResetsAt, 0)
+		}
 	case "result":
 		var r claudeResult
 		if err := e.decode(line, &r); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -22,7 +23,11 @@ func (t *turn) failure(status int, text string) *swarm.Error {
 	}
 	switch {
 	case limit:
-		return swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(provider.ComeBack)
+		e := swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(provider.ComeBack)
+		if e.Until = t.resets; e.Until.IsZero() {
+			e.Until = provider.ResetAt(text, time.Now())
+		}
+		return e
 	case login:
 		return swarm.Errorf(swarm.NotSignedIn, "%s", said).WithHint("%s", t.facts.SignIn)
 	case provider.Unreached(text):
@@ -43,7 +48,7 @@ func (t *turn) exitError(status syscall.WaitStatus) *swarm.Error {
 	err := provider.Ended(t.facts.Title, status, words)
 	switch blamed := t.failure(0, words); {
 	case err.Kind == swarm.Exited && blamed.Kind != swarm.NoResult:
-		err.Kind, err.Hint = blamed.Kind, blamed.Hint
+		err.Kind, err.Hint, err.Until = blamed.Kind, blamed.Hint, blamed.Until
 	case err.Kind == swarm.Exited && provider.Unreached(words):
 		err.Hint = provider.CheckNetwork
 	}

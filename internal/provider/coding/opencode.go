@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -162,11 +163,15 @@ type opencodeListener struct {
 }
 
 // hearStderr reads the log for failed calls of the model. opencode waits longer after each failure,
-// so one time limit covers all retries together.
+// so one time limit covers all retries together. A limit that lasts longer than that is not waited for.
 func (e *opencodeListener) hearStderr(piece string) {
 	if !e.failing && strings.Contains(piece, `message="stream error"`) {
 		e.failing = true
-		e.modelWait.Reset(e.patience)
+		wait, now := e.patience, time.Now()
+		if provider.ResetAt(piece, now).After(now.Add(wait)) {
+			wait = 0
+		}
+		e.modelWait.Reset(wait)
 	}
 }
 

@@ -58,6 +58,7 @@ type turn struct {
 	fatal       error        // an error that ends the program too
 	midLine     bool         // the program ended in the middle of a line
 	ended       chan struct{}
+	resets      time.Time   // when the limit resets that the program has reported; zero = it has not
 	modelWait   *time.Timer // runs while the program waits for its model's server
 	patience    time.Duration
 }
@@ -194,8 +195,10 @@ func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) 
 		reply.Exit = 0 // we made it end, so its status says nothing
 	}
 	if exhausted {
-		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).
+		e := swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).
 			WithHint(provider.ComeBack)
+		e.Until = provider.ResetAt(string(t.stderr.Bytes()), time.Now())
+		return reply, e
 	}
 	return reply, t.turnError(ctx, p)
 }

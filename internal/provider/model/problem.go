@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -76,7 +77,22 @@ func problemOf(data []byte) *problem {
 // failureIn makes the failure of an answer that has an error in the place of a text.
 func failureIn(data []byte) error {
 	p := readProblem(data)
-	return failureOf(statusOf(p), p)
+	f := failureOf(statusOf(p), p)
+	f.After = resetAfter(f, data)
+	return f
+}
+
+// resetAfter returns how long an error says that a limit lasts, if that is longer than a request may
+// wait; otherwise 0.
+func resetAfter(f *provider.Failure, data []byte) time.Duration {
+	if !f.Throttled {
+		return 0
+	}
+	now := time.Now()
+	if wait := provider.ResetAt(string(data), now).Sub(now); wait > provider.LongestWait {
+		return wait
+	}
+	return 0
 }
 
 // readProblem finds the error in an answer that is known to be one, whatever its form is.

@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -220,7 +221,7 @@ func (t *turn) refusedError(w *http.Response) error {
 		return errOption
 	}
 	f := failureOf(w.StatusCode, p)
-	f.After = provider.RetryAfter(w.Header)
+	f.After = cmp.Or(provider.RetryAfter(w.Header), resetAfter(f, data))
 	switch f.Err.Kind {
 	case swarm.NotSignedIn:
 		name := t.keyName

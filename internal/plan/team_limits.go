@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"time"
+
+	"swarm"
+)
+
+// Outlasts says whether the end of a member's turn is a provider's limit that the member waits out,
+// or another provider makes up for. A run that is about to end waits for no limit: a swarm lists its
+// results instead of an answer.
+func (t *Team) Outlasts(m *Member, end *swarm.CallEnd) bool {
+	return !t.ending() && t.Limits.Outlasts(m.Route, end, LimitedSince(m.Limited, end, t.Now))
+}
+
+// ending says whether the run only finishes what has begun.
+func (t *Team) ending() bool { return t.Closing != "" || t.Swarm != nil && t.Swarm.Draining }
+
+// held returns the limit that keeps a member from its next turn, or nil. An action needs no provider.
+func (t *Team) held(m *Member) *Limit {
+	if len(t.Limits) == 0 || m.InTurn() || t.ending() || m.Effort != nil && m.Effort.Next != nil {
+		return nil
+	}
+	_, l := t.Limits.Choose(m.Route)
+	return l
+}
+
+// holdBack records since when a limit keeps each member from a turn. The time does not count for the
+// replies that the member owes, nor for its own work.
+func (t *Team) holdBack() {
+	for i := range t.Members {
+		m := &t.Members[i]
+		switch held := t.held(m) != nil; {
+		case held && m.LimitAt.IsZero():
+			m.LimitAt = t.Now
+		case !held && !m.LimitAt.IsZero():
+			by := t.Now.Sub(m.LimitAt)
+			t.postponeReplies(m.Name, by)
+			if m.Effort != nil && !m.Effort.Began.IsZero() {
+				m.Effort.Began = m.Effort.Began.Add(by)
+			}
+			m.LimitAt = time.Time{}
+		}
+	}
+}
+
+// HeldBack returns the providers with a limit that an agent uses, or all with one if agent is "".
+func (t *Team) HeldBack(agent string) []string {
+	if m := t.Member(agent); m != nil {
+		return t.Limits.providers(m.Route)
+	}
+	return t.Limits.all(agent)
+}
+
+// Reached returns the limits that are reached.
+func (t *Team) Reached() Limits { return t.Limits }
