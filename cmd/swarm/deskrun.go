@@ -387,7 +387,7 @@ func shownDesk(d *desk.Desk) string {
 // nextAfter is what to do about a failure.
 func nextAfter(d *desk.Desk, why *desk.Failure) string {
 	if why.Recoverable {
-		return "for another attempt: swarm desk run " + shownDesk(d)
+		return "for another attempt: swarm desk run " + shownDesk(d) + " -- COMMAND; without a command it waits for somebody outside"
 	}
 	return "correct what is wrong in its inbox: swarm desk fix " + shownDesk(d)
 }

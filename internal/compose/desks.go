@@ -80,6 +80,7 @@ func (c *compiler) checkDesks(sel *selection) {
 			c.fail(f.node, "files are for the inbox of a desk, and the task %q has none", t.name).
 				WithHint("write desk: true, or {{include: PATH}} in the prompt")
 		}
+		c.checkSameName(v.Files.items, inbox)
 		for _, d := range t.after {
 			c.checkOutputs(t, d)
 		}
@@ -135,11 +136,30 @@ func (c *compiler) checkOutputs(t *task, d after) {
 			WithHint("write desk: true for %s, or read what it said: {{output:%s}}", without, other.name)
 		return
 	}
+	to := path.Join(inbox, other.name)
+	if k := d.keys.CopyTo; k.given() {
+		c.checkDeskPath(k, inbox)
+		if to = deskPath(k, inbox); to == inbox+"/instructions.md" || to == inbox+"/dependencies.json" {
+			c.fail(k.node, "%s is a file of the desk, and cannot be a folder", to).WithHint("write %s", path.Join(inbox, other.name))
+		}
+	}
 	for _, o := range d.keys.Outputs.items {
 		c.checkDeskPath(o, outbox)
 	}
-	if to := d.keys.CopyTo; to.given() {
-		c.checkDeskPath(to, inbox)
+	c.checkSameName(d.keys.Outputs.items, to)
+}
+
+// checkSameName checks that no two files get one name in a folder of the inbox.
+func (c *compiler) checkSameName(files []text, folder string) {
+	got := map[string]string{}
+	for _, f := range files {
+		name := path.Base(path.Clean(f.value))
+		if other, ok := got[name]; ok {
+			c.fail(f.node, "%s and %s would both be %s", other, f.value, path.Join(folder, name)).
+				WithHint("name the folder that they are in, or rename one of them")
+			return
+		}
+		got[name] = f.value
 	}
 }
 

@@ -111,9 +111,11 @@ func (c *compiler) checkUnused() {
 			listed[item.value] = true
 		}
 	}
-	for _, t := range c.tasks {
+	for i := range c.tasks {
+		t := &c.tasks[i]
 		for _, a := range t.after {
-			leads[a.task] = true
+			byFiles := c.worker(t) != "" && c.worker(&c.tasks[a.task]) != "" // from desk to desk
+			leads[a.task] = leads[a.task] || !byFiles
 		}
 	}
 	for i := range c.tasks {

@@ -312,7 +312,7 @@ func TestInputsAreCopiedOrReferenced(t *testing.T) {
 	}
 	text := get(t, d, InstructionsFile)
 	contains(t, text, "- `data` - All of it\n")
-	contains(t, text, "- `"+filepath.Join(from, "large.bin")+"` - Much (not copied, it has 4194305 bytes)\n")
+	contains(t, text, "- `"+filepath.Join(from, "large.bin")+"` - Much (not copied, it has 4194305 bytes; SHA-256 ")
 	contains(t, get(t, d, DependenciesFile), `"depends_on": [],`)
 	if errs := d.Verify(m); len(errs) > 0 {
 		t.Errorf("%v", errs)

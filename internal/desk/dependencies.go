@@ -43,8 +43,13 @@ func ReadDependencies(text []byte) (Dependencies, error) {
 
 // Check returns the first name or path that leads out of a desk, or nil.
 func (d Dependencies) Check() error {
+	got := map[string]string{} // a path of the inbox → the output that is copied there
 	for i, dep := range d.DependsOn {
-		if err := dep.check(); err != nil {
+		err := dep.check()
+		if err == nil {
+			err = dep.checkTargets(got)
+		}
+		if err != nil {
 			return inField(fmt.Sprintf("depends_on[%d]", i), err)
 		}
 	}
@@ -69,6 +74,47 @@ func (d Dependency) check() error {
 		return inField("copy_to", err)
 	}
 	return nil
+}
+
+// checkTargets checks that each output gets a place of its own in the inbox. got has the places that
+// other dependencies have taken.
+func (d Dependency) checkTargets(got map[string]string) error {
+	for i, output := range d.Outputs {
+		to, err := d.target(output)
+		if err != nil {
+			return inField(fmt.Sprintf("outputs[%d]", i), err)
+		}
+		from := d.Agent + "/" + path.Clean(output)
+		if other := got[to]; other != "" && other != from {
+			return inField(fmt.Sprintf("outputs[%d]", i), sameInput(to, other, from))
+		}
+		got[to] = from
+	}
+	return nil
+}
+
+// target is the path in the inbox that gets an output.
+func (d Dependency) target(output string) (string, error) {
+	folder, err := d.folder()
+	if err != nil {
+		return "", err
+	}
+	source, err := localPath(output, Outbox, false)
+	if err != nil {
+		return "", err
+	}
+	to := path.Join(folder, path.Base(source))
+	if folder == InstructionsFile || folder == DependenciesFile || to == InstructionsFile || to == DependenciesFile {
+		return "", swarm.Errorf(swarm.BadInput, "the output %s of %s would replace a file of the protocol", output, d.Agent).
+			WithHint("set copy_to to a folder: inbox/%s/", d.Agent)
+	}
+	return to, nil
+}
+
+// sameInput is the error for two inputs with one place in the inbox.
+func sameInput(to, a, b string) error {
+	return swarm.Errorf(swarm.BadInput, "%s and %s would both be %s", a, b, to).
+		WithHint("set copy_to to a folder for each, deliver the folder that they are in, or rename one of them")
 }
 
 // checkAgent checks the name of another desk. Copies of a task have a number: collect.2.
@@ -141,19 +187,14 @@ func (d *Desk) Receive(dep Dependency, from *Desk) (references []Recorded, err e
 	if err := dep.check(); err != nil {
 		return nil, err
 	}
-	folder, err := dep.folder()
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range dep.Outputs {
-		source, err := localPath(name, Outbox, false)
+		to, err := dep.target(name)
 		if err != nil {
 			return references, err
 		}
-		to := path.Join(folder, path.Base(source))
-		if to == InstructionsFile || to == DependenciesFile {
-			return references, swarm.Errorf(swarm.BadInput, "the output %s of %s would replace %s", name, dep.Agent, to).
-				WithHint("set copy_to to a folder: inbox/%s/", dep.Agent)
+		source, err := localPath(name, Outbox, false)
+		if err != nil {
+			return references, err
 		}
 		large, err := d.copyFrom(from.root, source, to)
 		if err != nil {

@@ -22,8 +22,9 @@ import (
 
 // Folders inside of the message folder.
 const (
-	takenFolder   = "taken"   // messages that were consumed
-	refusedFolder = "refused" // files that broke the rules, each beside a .error with the reason
+	takenFolder = "taken" // messages that were consumed
+	// RefusedFolder has the files that broke the rules, each beside a .error with the reason.
+	RefusedFolder = "refused"
 )
 
 // Messages is the folder by which agents at desks write to each other. Its files are
@@ -59,7 +60,7 @@ func OpenMessages(dir string) (*Messages, error) {
 	if err != nil {
 		return nil, noFolder(dir, err)
 	}
-	for _, folder := range []string{takenFolder, refusedFolder} {
+	for _, folder := range []string{takenFolder, RefusedFolder} {
 		if err := root.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			root.Close()
 			return nil, unusable(filepath.Join(abs, folder), err)
@@ -135,7 +136,7 @@ func (m *Messages) claim(temp, name string) (bool, error) {
 // usedByOther reports whether another message of this name was consumed or refused. Ours may have been
 // consumed already, as soon as it had its name.
 func (m *Messages) usedByOther(name string, ours fs.FileInfo) bool {
-	for _, folder := range []string{takenFolder, refusedFolder} {
+	for _, folder := range []string{takenFolder, RefusedFolder} {
 		if info, err := m.root.Lstat(path.Join(folder, name)); err == nil && !os.SameFile(info, ours) {
 			return true
 		}
@@ -167,7 +168,7 @@ func (m *Messages) claimWithoutLinks(temp, name string) (bool, error) {
 // findNext looks for the highest number in the folder.
 func (m *Messages) findNext() error {
 	highest := 0
-	for _, folder := range []string{".", takenFolder, refusedFolder} {
+	for _, folder := range []string{".", takenFolder, RefusedFolder} {
 		names, err := m.list(folder)
 		if err != nil {
 			return err
@@ -253,16 +254,47 @@ func (m *Messages) Receive(now time.Time, seen func(MessageName) bool) (got []Re
 		}
 		if now.Sub(m.unread[file].since) >= m.Patience {
 			delete(m.unread, file)
-			if err := m.refuse(file, err); err != nil {
-				return got, refused, err
+			switch moved := m.refuse(file, err); {
+			case moved == nil:
+				refused = append(refused, Refusal{file, err})
+			case !errors.Is(moved, fs.ErrNotExist):
+				return got, refused, moved
 			}
-			refused = append(refused, Refusal{file, err})
 		}
 	}
 	slices.SortFunc(got, func(a, b Received) int {
 		return cmp.Or(a.Name.Number-b.Name.Number, strings.Compare(a.Name.String(), b.Name.String()))
 	})
 	return got, refused, nil
+}
+
+// RefuseUnreadable refuses the files of a sender that cannot be read. It is for a sender that has ended: its
+// files stay as they are.
+func (m *Messages) RefuseUnreadable(sender string) (refused []Refusal, err error) {
+	files, err := m.list(".")
+	if err != nil {
+		return nil, unusable(m.path, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, file := range files {
+		if !strings.HasPrefix(file, sender+"_to_") {
+			continue
+		}
+		name, good := ReadMessageName(file)
+		_, _, err := m.read(file, name, good)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		delete(m.unread, file)
+		switch moved := m.refuse(file, err); {
+		case moved == nil:
+			refused = append(refused, Refusal{file, err})
+		case !errors.Is(moved, fs.ErrNotExist):
+			return refused, moved
+		}
+	}
+	return refused, nil
 }
 
 // read reads one file.
@@ -332,7 +364,7 @@ func (m *Messages) Take(name MessageName) error {
 }
 
 // Refuse moves a message that breaks the rules of the caller to refused/, beside a .error with the
-// reason.
+// reason. The error is [fs.ErrNotExist] if another process was faster.
 func (m *Messages) Refuse(name MessageName, why error) error { return m.refuse(name.String(), why) }
 
 const maxRefusedName = 200 // bytes
@@ -346,7 +378,7 @@ func (m *Messages) refuse(file string, why error) error {
 		text += "hint: " + hint + "\n"
 	}
 	// A name may have as many bytes as the system allows, and there must be room for a number and .error.
-	kept := path.Join(refusedFolder, file[:min(len(file), maxRefusedName)])
+	kept := path.Join(RefusedFolder, file[:min(len(file), maxRefusedName)])
 	to := kept
 	for n := 2; ; n++ { // an earlier one of the same name stays
 		if _, err := m.root.Lstat(to); err != nil {
@@ -362,7 +394,13 @@ func (m *Messages) refuse(file string, why error) error {
 	if err == nil {
 		err = m.root.Rename(file, to)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := m.root.Lstat(to); gone != nil { // otherwise the reason is that of the other process
+			_ = m.root.Remove(to + ".error")
+		}
+		return fmt.Errorf("%s was refused already: %w", file, err)
+	}
+	if err != nil {
 		return unusable(filepath.Join(m.path, file), err)
 	}
 	return nil

@@ -94,7 +94,11 @@ func (d *Desk) fill(s Setup) (Manifest, error) {
 	}
 	s.Instructions.Inputs = append([]Provided(nil), s.Instructions.Inputs...)
 	var references []Recorded
+	from := map[string]string{} // a name in the inbox → where it came from
 	for _, in := range s.Inputs {
+		if err := d.checkFree(in, from); err != nil {
+			return Manifest{}, err
+		}
 		large, err := d.put(in)
 		if err != nil {
 			return Manifest{}, err
@@ -127,6 +131,25 @@ func (d *Desk) fill(s Setup) (Manifest, error) {
 	return m, err
 }
 
+// checkFree checks that no other input has the name of this one, or is a folder that holds it.
+func (d *Desk) checkFree(in Input, from map[string]string) error {
+	source := in.Source
+	if in.From != nil {
+		source = in.From.Name() + "/" + source
+	}
+	name := path.Clean(in.Name)
+	for at := name; at != "."; at = path.Dir(at) {
+		if other, ok := from[at]; ok {
+			return sameInput(path.Join(Inbox, name), other, source)
+		}
+	}
+	if _, err := d.root.Lstat(path.Join(Inbox, name)); err == nil { // a folder on the way to another input
+		return sameInput(path.Join(Inbox, name), "another input", source)
+	}
+	from[name] = source
+	return nil
+}
+
 // provided lists an input in the instructions. A large file is listed by its path.
 func provided(in Input, large []Recorded) (all []Provided) {
 	whole := len(large) == 1 && path.Base(large[0].Path) == path.Base(in.Name)
@@ -134,7 +157,7 @@ func provided(in Input, large []Recorded) (all []Provided) {
 		all = append(all, Provided{in.Name, in.Description})
 	}
 	for _, r := range large {
-		note := fmt.Sprintf("not copied, it has %d bytes", r.Size)
+		note := fmt.Sprintf("not copied, it has %d bytes; SHA-256 %s", r.Size, r.SHA256)
 		if whole && in.Description != "" {
 			note = in.Description + " (" + note + ")"
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		growth.PlanCouncil(&p, ChildID(s.d.ID, req.Turn), req.Prompt)
 	}
 	p.Name, p.Stdin = string(req.Turn)+" of "+string(s.d.ID), ""
+	if p.Desks != "" { // the folder itself is that of this run
+		p.Desks = filepath.Join(p.Desks, string(ChildID(s.d.ID, req.Turn)))
+	}
 	v, err := View(s.d.log, s.d.ID)
 	if err != nil {
 		return nil, nil, err

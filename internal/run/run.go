@@ -367,7 +367,12 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir, Logins: d.home})
 		d.runner.Toolbox = d.toolbox
 		d.runner.Swarm = d.swarmOf
-		d.runner.Desks = cmp.Or(p.Desks, d.home.DesksPath(d.ID))
+		d.runner.Desks = d.home.DesksPath(d.ID)
+		if p.Desks != "" {
+			if err := d.runner.ClaimDesks(p.Desks); err != nil {
+				return err
+			}
+		}
 		if err := d.makeWork(p); err != nil {
 			return err
 		}

@@ -29,6 +29,14 @@ func (w *work) worker() swarm.Worker {
 // deskPath is the folder of the turn's desk.
 func (r *Runner) deskPath(w *work) string { return filepath.Join(r.Desks, w.c.Task) }
 
+// ClaimDesks puts the desks of the run into a folder that its file names. Other runs may name it too, so it
+// is claimed until Close.
+func (r *Runner) ClaimDesks(dir string) (err error) {
+	r.Desks = dir
+	r.leaveDesks, err = desk.Claim(dir, r.Run)
+	return err
+}
+
 // atDesk returns the provider that does the turn at a desk. Everything that it must know after a crash
 // is in the log: which attempts have opened the desk, and what its inputs were.
 func (r *Runner) atDesk(w *work) (provider.Provider, error) {

@@ -2,17 +2,17 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"swarm"
 	"swarm/internal/desk"
+	"swarm/internal/excerpt"
 	"swarm/internal/mail"
 )
 
 const (
-	// messagesFolder lies beside the desks. By its files their agents write to each other.
-	messagesFolder = "messages"
 	// messagesVariable tells a program where the folder is.
 	messagesVariable = "SWARM_MESSAGES"
 	// messagePause is the time between two looks into the folder.
@@ -28,22 +28,25 @@ const (
 
 // messageFolder returns the folder for a turn at a desk in a team; nil = the turn has none.
 func (r *Runner) messageFolder(w *work) (*desk.Messages, error) {
-	if w.handle == nil || w.worker() == "" || !r.AgentAPI.Joined(w.c.Agent) || w.plan.agents[messagesFolder] != nil || w.plan.tasks[messagesFolder] != nil {
+	if w.handle == nil || w.worker() == "" || !r.AgentAPI.Joined(w.c.Agent) || w.plan.agents[desk.MessagesFolder] != nil || w.plan.tasks[desk.MessagesFolder] != nil {
 		return nil, nil // a desk of that name has the folder's place
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
 	if r.messages == nil {
-		r.messages, err = desk.OpenMessages(filepath.Join(r.Desks, messagesFolder))
+		r.messages, err = desk.OpenMessages(r.messagesPath())
 	}
 	return r.messages, err
 }
 
+// messagesPath is the path of the message folder of the run.
+func (r *Runner) messagesPath() string { return filepath.Join(r.Desks, desk.MessagesFolder) }
+
 // exchangeFiles writes the mail of the turn into files, and sends the files that the agent writes until
 // the returned function is called.
 func (r *Runner) exchangeFiles(ctx context.Context, w *work, folder *desk.Messages) (end func(), err error) {
-	w.messages = folder
+	w.messages, w.desk.Messages = folder, r.messagesPath()
 	r.takeRead(w, w.inputs.From) // what a crash left
 	if err := r.writeFiles(w); err != nil {
 		return nil, err
@@ -66,6 +69,8 @@ func (r *Runner) exchangeFiles(ctx context.Context, w *work, folder *desk.Messag
 		stop()
 		<-ended
 		r.sendFiles(ctx, w) // what the worker wrote last
+		refused, _ := w.messages.RefuseUnreadable(w.c.Agent)
+		r.tellRefused(w, refused)
 	}, nil
 }
 
@@ -115,25 +120,67 @@ func draftOf(f desk.Received) mail.Draft {
 }
 
 // sendFiles sends the files of the turn's agent that the log does not have. A file that breaks the rules
-// is refused. So is one of a sender that is not at a desk.
+// is refused, and a notice says so. So is one of a sender that is not at a desk.
 func (r *Runner) sendFiles(ctx context.Context, w *work) {
-	files, _, _ := w.messages.Receive(time.Now(), nil) // a folder that cannot be read is read again
+	files, refused, _ := w.messages.Receive(time.Now(), nil) // a folder that cannot be read is read again
 	for _, f := range files {
-		if _, known, err := r.Log.Find(swarm.MailKey(refOf(f))); err != nil || known {
+		err := r.sendFile(ctx, w, f)
+		if err == nil || ctx.Err() != nil || swarm.KindOf(err) == swarm.Storage {
 			continue
 		}
-		var err error
-		if f.From == w.c.Agent {
-			if err = w.handle.SendFile(ctx, draftOf(f)); err == nil || ctx.Err() != nil {
-				continue
-			}
-		} else if err = r.notAtDesk(w, f.From); err == nil {
-			continue // its sender sends it
-		}
-		if swarm.KindOf(err) != swarm.Storage {
-			_ = w.messages.Refuse(f.Name, err) // if it cannot be moved now, it is refused again
+		if w.messages.Refuse(f.Name, err) == nil { // if it cannot be moved now, it is refused again
+			refused = append(refused, desk.Refusal{File: f.Name.String(), Why: err})
 		}
 	}
+	r.tellRefused(w, refused)
+}
+
+// sendFile sends a file, unless the log has its message or another turn sends it.
+func (r *Runner) sendFile(ctx context.Context, w *work, f desk.Received) error {
+	stored, known, err := r.Log.Find(swarm.MailKey(refOf(f)))
+	switch {
+	case err != nil:
+		return nil // it is looked for again
+	case known && f.From == w.c.Agent:
+		return r.sameMessage(f, stored)
+	case known:
+		return nil
+	case f.From == w.c.Agent:
+		return w.handle.SendFile(ctx, draftOf(f))
+	}
+	return r.notAtDesk(w, f.From)
+}
+
+// sameMessage is the error for a file that has the id of another message.
+func (r *Runner) sameMessage(f desk.Received, stored swarm.Event) error {
+	e, err := swarm.Body[swarm.Envelope](&stored)
+	if err != nil || f.Fields["id"] == nil {
+		return nil //nolint:nilerr // it was readable when it was stored
+	}
+	same := e.ToNodeID == f.To && r.clean(f.Envelope(f.Name).Payload.Message) == e.Payload.Message
+	if same {
+		return nil
+	}
+	return swarm.Errorf(swarm.BadInput, "the id %s is that of another message", swarm.Quote(e.ID)).
+		WithHint("give each message an id of its own, or leave it out")
+}
+
+// maxTold is the number of refused files that one notice names.
+const maxTold = 5
+
+// tellRefused records that files were refused. Their senders may not look into refused/.
+func (r *Runner) tellRefused(w *work, refused []desk.Refusal) {
+	if len(refused) == 0 {
+		return
+	}
+	var all []string
+	for _, one := range refused {
+		all = append(all, fmt.Sprintf("%s (%s)", one.File, one.Why))
+	}
+	reason := swarm.Reason{Reason: "message files were refused: " + r.clean(excerpt.List(all, maxTold)),
+		Hint: "each is in " + filepath.Join(r.messagesPath(), desk.RefusedFolder) + ", beside a .error with the reason"}
+	// The error may be dropped: a log that refuses this event also refuses the turn's end.
+	_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Early: true, Events: []swarm.Event{w.event(swarm.Notice, reason)}})
 }
 
 // notAtDesk is the error for a sender that writes no files; nil = it does.

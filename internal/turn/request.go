@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"swarm"
@@ -100,7 +99,7 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 			leave()
 			return req, nil, err
 		}
-		req.Env[messagesVariable] = filepath.Join(r.Desks, messagesFolder)
+		req.Env[messagesVariable] = r.messagesPath()
 		before := leave
 		leave = func() { end(); before() }
 	}

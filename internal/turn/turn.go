@@ -51,22 +51,23 @@ type Runner struct {
 	Desks       string                                                         // the folder of the desks; "" = there are none
 
 	// mu guards all fields below except control, which has a mutex of its own.
-	mu        sync.Mutex
-	plans     map[string]*loadedPlan
-	providers map[string]provider.Provider
-	templates map[swarm.Hash]prompt.Template
-	fold      logFold
-	handed    map[string]handover        // by agent of a swarm
-	mates     map[string]prompt.Teammate // by agent of a swarm: as it stood in the last prompt of another
-	listed    listedTools                // of a swarm's agent, the last
-	reported  map[string]swarm.TurnID    // by agent of a swarm that is not done: the last turn that its report in the workspace has
-	writers   map[bool][]*fileWriter     // turns that may be changing files now, by whether their changes are recorded
-	unseen    map[*work]bool             // turns and actions of a swarm that may be writing any file now
-	blind     bool                       // the notice that changes are not recorded was given
-	overlaps  map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
-	desks     *desk.Watcher              // made by the first turn at a desk
-	messages  *desk.Messages             // opened by the first one in a team
-	control   controlWatch
+	mu         sync.Mutex
+	plans      map[string]*loadedPlan
+	providers  map[string]provider.Provider
+	templates  map[swarm.Hash]prompt.Template
+	fold       logFold
+	handed     map[string]handover        // by agent of a swarm
+	mates      map[string]prompt.Teammate // by agent of a swarm: as it stood in the last prompt of another
+	listed     listedTools                // of a swarm's agent, the last
+	reported   map[string]swarm.TurnID    // by agent of a swarm that is not done: the last turn that its report in the workspace has
+	writers    map[bool][]*fileWriter     // turns that may be changing files now, by whether their changes are recorded
+	unseen     map[*work]bool             // turns and actions of a swarm that may be writing any file now
+	blind      bool                       // the notice that changes are not recorded was given
+	overlaps   map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
+	desks      *desk.Watcher              // made by the first turn at a desk
+	messages   *desk.Messages             // opened by the first one in a team
+	leaveDesks func()                     // frees the folder of the desks; nil = it is the run's own
+	control    controlWatch
 }
 
 // A Watcher sees turns while they run, and their outputs once they are in the log. Its methods must
@@ -332,6 +333,9 @@ func (r *Runner) Close() error {
 	}
 	if r.messages != nil {
 		all = errors.Join(all, r.messages.Close())
+	}
+	if r.leaveDesks != nil {
+		r.leaveDesks()
 	}
 	return all
 }

@@ -56,6 +56,8 @@ type Turn struct {
 	Spans   []swarm.Span      // of the prompt: which of its bytes came from where
 	Files   []string          // for the inbox of a new desk
 	Needs   []Need            // tasks that this one depends on
+	// Messages is the folder by whose files the agent writes to others; "" = it has none.
+	Messages string
 	// Corrected is a desk of the run that this one retries, whose inbox a person has corrected; "" = none.
 	Corrected string
 	// Archive is the name under which the desk of an earlier iteration is archived.
@@ -161,6 +163,14 @@ const orders = `Your folder is a desk: you get your task and deliver your work a
 Read SKILL.md and inbox/instructions.md, and do what they say.
 Put what you make into outbox/, with a summary in outbox/summary.md.
 Keep the state in status.json: "running" when you begin, "completed" or "failed" in the end.
+`
+
+// messages tells a worker how it writes to other agents: somebody outside has no other way.
+const messages = `The messages are files in %[1]s. To write to AGENT, put a file there that is named
+%[2]s_to_AGENT_001.json, with another number for each message:
+{"from": "%[2]s", "to": "AGENT", "timestamp": "2024-01-15T10:30:00Z", "type": "question", "content": {"text": "…"}}
+A file that breaks a rule moves to refused/ beside a .error with the reason.
+
 `
 
 // prepare has the desk ready for the worker, and keeps other processes away from it.
@@ -368,6 +378,9 @@ func (t *Turn) setup(r provider.Request) desk.Setup {
 		}
 	}
 	i := desk.NewInstructions(t.Title, text)
+	if t.Messages != "" {
+		fmt.Fprintf(&context, messages, t.Messages, r.Agent)
+	}
 	i.Context = strings.TrimSpace(i.Context + "\n\n" + context.String())
 	if i.Objective == "" {
 		i.Objective = "Do what the messages in the context ask of you."
