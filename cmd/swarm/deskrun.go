@@ -159,14 +159,11 @@ func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) er
 	if err != nil {
 		return err
 	}
-	names := slices.Clone(deps.WaitFor)
-	for _, dep := range deps.DependsOn {
-		if !slices.Contains(names, dep.Agent) {
-			names = append(names, dep.Agent)
-		}
+	if err := d.CheckDeadlock(); err != nil {
+		return err
 	}
 	others := map[string]*desk.Desk{}
-	for _, name := range names {
+	for _, name := range deps.Names() {
 		other, err := desk.Open(filepath.Join(filepath.Dir(d.Path()), name))
 		if err != nil {
 			return err
@@ -387,7 +384,7 @@ func shownDesk(d *desk.Desk) string {
 // nextAfter is what to do about a failure.
 func nextAfter(d *desk.Desk, why *desk.Failure) string {
 	if why.Recoverable {
-		return "for another attempt: swarm desk run " + shownDesk(d) + " -- COMMAND; without a command it waits for somebody outside"
+		return "for another attempt: swarm desk run " + shownDesk(d) + " -- COMMAND"
 	}
 	return "correct what is wrong in its inbox: swarm desk fix " + shownDesk(d)
 }

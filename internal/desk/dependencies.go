@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -164,6 +166,52 @@ func (d *Desk) Dependencies() (Dependencies, error) {
 		return deps, d.inFile(DependenciesFile, text, err)
 	}
 	return deps, nil
+}
+
+// Names lists the desks that a desk waits for, each once.
+func (d Dependencies) Names() []string {
+	names := slices.Clone(d.WaitFor)
+	for _, dep := range d.DependsOn {
+		if !slices.Contains(names, dep.Agent) {
+			names = append(names, dep.Agent)
+		}
+	}
+	return names
+}
+
+// CheckDeadlock returns an error if the desks that this one waits for, which lie beside it, wait for it
+// too.
+func (d *Desk) CheckDeadlock() error {
+	seen := map[string]bool{}
+	var find func(from *Desk, way []string) error
+	find = func(from *Desk, way []string) error {
+		deps, err := from.Dependencies()
+		if err != nil {
+			return nil //nolint:nilerr // whoever runs that desk is told
+		}
+		for _, name := range deps.Names() {
+			way := append(slices.Clone(way), name)
+			if name == d.Name() {
+				return swarm.Errorf(swarm.BadInput, "deadlock: %s", strings.Join(way, " waits for ")).
+					WithHint("correct %s of one of them", DependenciesFile)
+			}
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			other, err := Open(filepath.Join(filepath.Dir(d.path), name))
+			if err != nil {
+				continue
+			}
+			err = find(other, way)
+			other.Close()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return find(d, []string{d.Name()})
 }
 
 // Has returns why there is no such file or folder in the outbox, or nil.
