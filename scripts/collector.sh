@@ -16,7 +16,9 @@ cat >"$half/builder.yaml" <<EOF
 dist: {module: otelcol, name: otelcol, output_path: $half/build}
 receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v$version}]
 exporters: [{gomod: go.opentelemetry.io/collector/exporter/debugexporter v$version}]
-providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.66.0}]
+providers:
+  - {gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.66.0}
+  - {gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.66.0}
 EOF
 (cd "$half" && GOFLAGS= "${GO:-go}" run "go.opentelemetry.io/collector/cmd/builder@v$version" --config builder.yaml >log 2>&1) || {
 	tail -5 "$half/log" >&2
