@@ -34,6 +34,7 @@ const (
 	BadPrompt   ErrorKind = "bad_prompt"    // the prompt could not be made: a selector finds nothing, or it is too large
 	WaitFailed  ErrorKind = "wait_failed"   // the output that it waited for failed, or can never come
 	OverBudget  ErrorKind = "over_budget"   // the budget has no room for it
+	OverShare   ErrorKind = "over_share"    // the budget of its own agent or task has no room for it
 	NeedsInput  ErrorKind = "needs_input"   // it asks a question, and no person can answer
 	Stalled     ErrorKind = "stalled"       // a team made no progress, and no person is there to decide
 	Mismatch    ErrorKind = "mismatch"      // a replayed prompt differs from the recorded one

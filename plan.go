@@ -76,6 +76,7 @@ type Task struct {
 	Concurrency int               `json:"concurrency,omitempty"` // parallel turns of all its copies; 0 = no limit
 	Model       string            `json:"model,omitempty"`
 	Tier        string            `json:"tier,omitempty"`
+	Budget      Budget            `json:"budget,omitzero"` // of all its turns, without a wall time
 	Env         map[string]string `json:"env,omitempty"`
 	Workdir     string            `json:"workdir,omitempty"` // absolute
 	Desk        Worker            `json:"desk,omitempty"`    // who does it at a desk; "" = as the agent says
@@ -214,6 +215,7 @@ type Agent struct {
 	Desk        Worker            `json:"desk,omitempty"`    // who does its turns at a desk; "" = they have none
 	Session     string            `json:"session,omitempty"` // [NoSession], or "": its turns continue one session
 	Context     ContextLimits     `json:"context,omitzero"`  // how much of it a turn is sent, if the log keeps it
+	Budget      Budget            `json:"budget,omitzero"`   // of all its turns, without a wall time
 	OnLimit     *OnLimit          `json:"on_limit,omitempty"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"swarm"
@@ -117,5 +118,70 @@ func TestAModelsSessionSurvivesAKill(t *testing.T) {
 	asked := server.Requests()
 	if said := strings.Join(asked[len(asked)-1].Said, "|"); len(asked) != 3 || !strings.Contains(said, "My name is Zed.") || !strings.Contains(said, "What is my name?") {
 		t.Errorf("%d requests, and the last one says %s", len(asked), said)
+	}
+}
+
+// In a run of five agents that write to each other, most of what is sent is cached: at least 80 % of
+// the input of every turn after the first of its agent, by a server that compares the beginnings of
+// requests.
+func TestMostOfTheInputIsCached(t *testing.T) {
+	t.Parallel()
+	const rounds = 6
+	for _, kind := range []string{"anthropic", "openai"} {
+		t.Run(kind, func(t *testing.T) {
+			p := newPlace(t)
+			p.env = []string{strings.ToUpper(kind) + "_API_KEY=x"}
+			server := modeltest.Start()
+			t.Cleanup(server.Close)
+			server.Caches = true
+			var mu sync.Mutex
+			turns, said := map[string]int{}, 0
+			server.Reply = func(r modeltest.Request) modeltest.Answer {
+				mu.Lock()
+				defer mu.Unlock()
+				if afterTool(r) {
+					said++ // the same again and again would be no progress
+					return modeltest.Answer{Text: fmt.Sprintf("I have passed it on: %d.", said)}
+				}
+				var me, next string
+				for i, name := range []string{"a", "b", "c", "d", "e"} {
+					if strings.Contains(r.Prompt, "SWARM_AGENT_ID is "+name+".") {
+						me, next = name, string("bcdea"[i])
+					}
+				}
+				if turns[me]++; me == "a" && turns[me] > rounds {
+					return modeltest.Answer{Calls: []modeltest.Call{{Name: "report_done", Args: `{"summary":"it went round"}`}}}
+				}
+				return modeltest.Answer{Calls: []modeltest.Call{{Name: "send_handoff", Args: fmt.Sprintf(`{"to":%q,"message":"Pass it on, please: round %d."}`, next, turns[me])}}}
+			}
+			p.check(os.WriteFile(filepath.Join(p.dir, "ring.yaml"), fmt.Appendf(nil, "provider: m\nproviders: {m: {kind: %s, base_url: %q, models: {medium: tiny}, price: {input: 1, output: 1}}}\n"+
+				"agents: {a: {permissions: {orchestrate: true}}, b: {}, c: {}, d: {}, e: {}}\nedges: [a -> b, b -> c, c -> d, d -> e, e -> a]\n", kind, server.URL+"/v1"), 0o600))
+			p.runs(0, "team", "Pass a message round.", "-f", "ring.yaml")
+			out, _ := p.runs(0, "show", "@last", "--json")
+			var shown struct {
+				Turns []struct {
+					ID    string
+					Usage swarm.Usage
+				}
+				Agents []struct{ Usage swarm.Usage }
+			}
+			p.check(json.Unmarshal([]byte(out), &shown))
+			if len(shown.Turns) != 5*rounds+1 || len(shown.Agents) != 5 {
+				t.Fatalf("%d turns of %d agents", len(shown.Turns), len(shown.Agents))
+			}
+			var later swarm.Usage
+			for _, turn := range shown.Turns {
+				if strings.Contains(turn.ID, "/1/") {
+					continue
+				}
+				if later = later.Plus(turn.Usage); 10*turn.Usage.CachedTokens < 8*turn.Usage.InputTokens {
+					t.Errorf("turn %s: %d of %d tokens are cached", turn.ID, turn.Usage.CachedTokens, turn.Usage.InputTokens)
+				}
+			}
+			t.Logf("%d of %d tokens are cached: %d%%", later.CachedTokens, later.InputTokens, 100*later.CachedTokens/later.InputTokens)
+			if text, _ := p.runs(0, "show", "@last"); !strings.Contains(text, "CACHED") || !strings.Contains(text, "COST") {
+				t.Errorf("it shows\n%s", text)
+			}
+		})
 	}
 }

@@ -113,6 +113,12 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 		return err
 	}
 	a.remedies(a.stdout, p)
+	if agents := term.AgentTable(p); agents.Len() > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := a.table(agents); err != nil {
+			return err
+		}
+	}
 	if len(d.Turns) > 0 {
 		fmt.Fprintln(a.stdout)
 		if err := a.table(turnTable(d.Turns, time.Now())); err != nil {
@@ -206,6 +212,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if share := term.CoordinationShare(&p); share != "" {
 		parts = append(parts, share)
 	}
+	if cached := term.Cached(p.Usage); cached != "" {
+		parts = append(parts, cached+" of the input cached")
+	}
 	if usd := term.USD(p.Usage.USD); usd != "" {
 		parts = append(parts, usd)
 	}
@@ -230,9 +239,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 }
 
 func turnTable(turns []view.Turn, now time.Time) *term.Table {
-	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "NOTE").Right(5, 6, 7, 8)
+	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "CACHED", "NOTE").Right(5, 6, 7, 8, 9)
 	for _, turn := range turns {
-		row := []string{string(turn.ID), string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), note(turn)}
+		row := []string{string(turn.ID), string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), term.Cached(turn.Usage), note(turn)}
 		if turn.Prompt != "" {
 			row[6] = term.Bytes(int64(turn.Bytes))
 			if turn.Status != swarm.Interrupted { // when it was cut is not known
@@ -482,6 +491,9 @@ func (a *app) turnHead(t *view.Turn) {
 	}
 	if tokens := term.SomeTokens(t.Usage); tokens != "" {
 		fmt.Fprintf(a.stdout, " · %s", tokens)
+	}
+	if cached := term.Cached(t.Usage); cached != "" {
+		fmt.Fprintf(a.stdout, " · %s of the input cached", cached)
 	}
 	if t.Exit != 0 {
 		fmt.Fprintf(a.stdout, " · exit %d", t.Exit)

@@ -105,15 +105,20 @@ func (c *compiler) checkOutput(sel *selection, reader int, name string, at promp
 
 // checkMoney warns about a budget in money against which a provider's turns do not count.
 func (c *compiler) checkMoney(sel *selection) {
-	usd := c.file.Budget.USD
-	if !usd.given() {
-		return
-	}
-	for _, a := range c.agentsOf(sel) {
-		if s := a.spec; s != nil && s.Price == (swarm.Price{}) && !providerkind.Of(s.Kind).KnowsCost(s) {
+	check := func(usd number, a *agent) {
+		if s := a.spec; usd.given() && s != nil && s.Price == (swarm.Price{}) && !providerkind.Of(s.Kind).KnowsCost(s) {
 			c.warn(usd.node, "the provider %q has no price, so its turns count as $0 unless it reports what they cost", s.Name).
 				WithHint("write price: {input: 3, output: 15} (US dollars for a million tokens), or bound tokens or calls instead")
 		}
+	}
+	for _, a := range c.agentsOf(sel) {
+		check(c.file.Budget.USD, a)
+		if a.keys != nil {
+			check(a.keys.Budget.USD, a)
+		}
+	}
+	for _, i := range sel.tasks {
+		check(c.tasks[i].value.Budget.USD, c.agents[c.tasks[i].agent])
 	}
 }
 

@@ -203,6 +203,7 @@ func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.T
 		Concurrency: int(v.Concurrency.value),
 		Model:       v.Model.value,
 		Tier:        v.Tier.value,
+		Budget:      v.Budget.budget(),
 		Env:         pairs(v.Env),
 		Workdir:     c.folder(v.Workdir.value),
 		Desk:        c.ownWorker(t),
@@ -241,7 +242,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 			Spawn:       k.Permissions.Spawn.value,
 			Orchestrate: k.Permissions.Orchestrate.value,
 		}
-		out.Session, out.Context = k.Session.value, k.Context.limits()
+		out.Session, out.Context, out.Budget = k.Session.value, k.Context.limits(), k.Budget.budget()
 		if k.Root.given() {
 			out.Root = c.folder(k.Root.value)
 		}

@@ -123,6 +123,7 @@ type agentKeys struct {
 	Desk        boolean        `key:"desk" doc:"It does its turns at a desk: a folder with the instructions, in which the worker delivers files."`
 	Session     text           `key:"session" among:"sessions" doc:"none: its turns know nothing of each other. Without it a later turn continues the session of the one before, if its provider has sessions."`
 	Context     contextKeys    `key:"context" doc:"How much of its session it is sent with each turn, if it is a model over HTTP."`
+	Budget      limitKeys      `key:"budget" doc:"What all its turns in a run may cost. Without room for another one the agent has failed, and the others go on."`
 	Worker      text           `key:"worker" among:"workers" doc:"Who works at the desk: command is its provider, external a person or a program that is not started; command without it."`
 }
 
@@ -153,6 +154,7 @@ type taskKeys struct {
 	Concurrency  integer         `key:"concurrency" min:"1" max:"10000" doc:"How many copies of it may run at the same time."`
 	Prefix       text            `key:"prefix" doc:"Text before its prompt."`
 	Suffix       text            `key:"suffix" doc:"Text after its prompt."`
+	Budget       limitKeys       `key:"budget" doc:"What all its turns in a run may cost, in all iterations and attempts. Without room for another one the task has failed."`
 	Env          named[text]     `key:"env" loose:"" doc:"Added to its environment."`
 	Workdir      text            `key:"workdir" doc:"The folder in which it works."`
 	Desk         boolean         `key:"desk" doc:"It is done at a desk: a folder with the instructions, in which the worker delivers files. Without it as the agent says."`
@@ -205,6 +207,18 @@ type budgetKeys struct {
 	USD    number   `key:"usd" doc:"US dollars."`
 	Calls  integer  `key:"calls" min:"1" doc:"Turns."`
 	Wall   duration `key:"wall" doc:"Time from start to end."`
+}
+
+// limitKeys are the budget of an agent or a task.
+type limitKeys struct {
+	section
+	Tokens integer `key:"tokens" min:"1" doc:"Tokens, in and out."`
+	USD    number  `key:"usd" doc:"US dollars."`
+	Calls  integer `key:"calls" min:"1" doc:"Turns."`
+}
+
+func (k *limitKeys) budget() swarm.Budget {
+	return swarm.Budget{Tokens: k.Tokens.value, USD: k.USD.value, Calls: k.Calls.value}
 }
 
 // teamKeys are the rules of a team.

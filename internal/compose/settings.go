@@ -129,8 +129,17 @@ func (c *compiler) checkSettings() {
 	if v := f.Version; v.given() && v.value != "1" {
 		c.fail(v.node, "this program does not know version %s", swarm.Quote(v.value)).WithHint(`write version: "1"`)
 	}
-	if u := f.Budget.USD; u.given() && u.value <= 0 {
-		c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
+	dollars := []number{f.Budget.USD}
+	for _, e := range f.Agents.entries {
+		dollars = append(dollars, e.value.Budget.USD)
+	}
+	for _, e := range f.Tasks.entries {
+		dollars = append(dollars, e.value.Budget.USD)
+	}
+	for _, u := range dollars {
+		if u.given() && u.value <= 0 {
+			c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
+		}
 	}
 	c.checkURL(
 		f.Notify.Webhook,

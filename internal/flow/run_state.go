@@ -339,7 +339,7 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 	case end.Kind == swarm.Mismatch: // the log does not belong to this call, so no later turn can be trusted
 		r.stopFor(swarm.Mismatch)
 		return wentAstray, 0, nil
-	case tries > retries, end.Limit != nil && !end.CarriedOver: // before the limit resets, no retry can succeed
+	case tries > retries, end.Kind == swarm.OverShare, end.Limit != nil && !end.CarriedOver: // before the limit resets, no retry can succeed
 		return hasFailed, 0, nil
 	}
 	if end.Kind != swarm.Unexpected && !end.CarriedOver {

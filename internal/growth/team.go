@@ -255,7 +255,7 @@ func (t *Team) newAgent(from swarm.Agent, s swarm.SpawnRequest) swarm.Agent {
 	}
 	if like.Provider == s.Provider {
 		a.Model, a.Tier, a.Tools, a.Env, a.Root = like.Model, like.Tier, like.Tools, like.Env, like.Root
-		a.Session, a.Context, a.OnLimit = like.Session, like.Context, like.OnLimit
+		a.Session, a.Context, a.OnLimit, a.Budget = like.Session, like.Context, like.OnLimit, like.Budget
 	}
 	return a
 }

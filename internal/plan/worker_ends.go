@@ -70,6 +70,8 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 		if !waits {
 			e.end(swarm.OutcomeAborted, end.Reason)
 		}
+	case end.Kind == swarm.OverShare:
+		e.end(swarm.OutcomeSpent, end.Reason)
 	case end.Kind == swarm.TimedOut && t.expired(m):
 		e.end(swarm.OutcomeTimedOut, t.timeoutReason())
 	case Transient(end.Kind):

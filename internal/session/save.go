@@ -90,7 +90,7 @@ func (s *Session) writeTeam(b *strings.Builder, dir string) {
 		}
 		fmt.Fprintf(b, "  %s: %s\n", name(a.Name), mapping(field{"provider", verbatim(name(a.Provider))}, field{"role", a.RoleName}, field{"model", a.Model}, field{"tier", a.Tier},
 			field{"tools", a.Tools}, field{"root", within(s.run.Began().Dir, a.Root)}, field{"permissions", a.Permissions}, field{"env", a.Env},
-			field{"session", a.Session}, field{"context", a.Context},
+			field{"session", a.Session}, field{"context", a.Context}, field{"budget", budget(a.Budget)},
 			field{"on_limit", onLimit(a.OnLimit)}, field{"limit_wait", limitWait(a.OnLimit)}))
 	}
 	if len(t.Edges) > 0 {

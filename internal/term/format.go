@@ -42,6 +42,14 @@ func Tokens(u swarm.Usage) string {
 	return text
 }
 
+// Cached formats the part of the input that came from the provider's cache: 82%, "" for nothing.
+func Cached(u swarm.Usage) string {
+	if u.CachedTokens == 0 || u.InputTokens == 0 {
+		return ""
+	}
+	return strconv.FormatInt(min(100, 100*u.CachedTokens/u.InputTokens), 10) + "%"
+}
+
 // SomeTokens formats the tokens of a usage with their noun: 1 token, ~24 tokens, "" for none. It says
 // how many calls were cut with their process.
 func SomeTokens(u swarm.Usage) string {

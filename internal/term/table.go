@@ -120,10 +120,10 @@ func (t *Table) Format(width int, color bool) string {
 // returns that place.
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	t := NewTable(
-		"TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).
-		Cut(7)
+		"TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "CACHED", "COST", "OUTPUT", "REASON").Right(2, 3, 4, 5, 6, 7).
+		Cut(9)
 	for _, task := range p.Tasks {
-		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(&task)}
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), Cached(task.Usage), USD(task.Usage.USD), "", reason(&task)}
 		if task.Attempt > 1 {
 			row[3] = strconv.Itoa(task.Attempt)
 		}
@@ -131,12 +131,28 @@ func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 			row[4] = Duration(task.Busy)
 		}
 		if task.Output.Hash != "" && file != nil && (task.Output.Bytes > 0 || task.Status == swarm.Completed) {
-			row[6] = file(task)
+			row[8] = file(task)
 		}
 		if len(task.Waits) > 0 {
-			row[7] = "waits for " + view.Waiting(task.Waits)
+			row[9] = "waits for " + view.Waiting(task.Waits)
 		}
 		t.Row(row...)
+	}
+	return t
+}
+
+// AgentTable makes the table of what agents have used that did more than one task. The others stand in
+// the table of tasks.
+func AgentTable(p view.Picture) *Table {
+	tasks := map[string]int{}
+	for _, task := range p.Tasks {
+		tasks[task.Agent]++
+	}
+	t := NewTable("AGENT", "TASKS", "TURNS", "TOKENS", "CACHED", "COST").Right(1, 2, 3, 4, 5)
+	for _, a := range p.Agents {
+		if u := a.Usage; tasks[a.Name] > 1 && u.Calls > 0 {
+			t.Row(a.Name, strconv.Itoa(tasks[a.Name]), strconv.FormatInt(u.Calls, 10), Tokens(u), Cached(u), USD(u.USD))
+		}
 	}
 	return t
 }

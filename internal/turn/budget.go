@@ -4,25 +4,74 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"swarm"
 	"swarm/internal/plan"
 	"swarm/internal/providerkind"
 )
 
-// An account is the budget of a run, with the usage and the reservations that the log records. It
-// is a fold of the log: all workers that have read the log up to a record reach the same verdict on
-// that record. So one budget holds for all workers without a lock between them. A start or
-// reservation that exceeds the budget reserves nothing.
+// An account is the budgets of a run, of its agents and of its tasks, with the usage and the
+// reservations that the log records. It is a fold of the log: all workers that have read the log up
+// to a record reach the same verdict on that record. So one budget holds for all workers without a
+// lock between them. A start or reservation that exceeds a budget reserves nothing.
 type account struct {
-	budget   swarm.Budget                 // the same in every plan of the run
-	used     swarm.Usage                  // by turns that have ended, and by starts that a crash cut
+	run      share
+	own      map[owner]*share             // of agents and tasks that have a budget
 	reserved map[swarm.TurnID]swarm.Usage // by running turns
-	all      swarm.Usage                  // the sum of reserved, added up in log order, because float addition is not associative
-	refused  map[int64]error              // by sequence number: records that exceeded the budget, and the error
+	refused  map[int64]error              // by sequence number: records that exceeded a budget, and the error
 	answer   swarm.TurnID                 // the turn that makes the answer of a swarm: it may use what is held back
 
-	pending map[swarm.TurnID]swarm.Usage // needs of this worker's starts that are not in the log yet
+	pending map[swarm.TurnID]pendingStart // of this worker: starts that are not in the log yet
+}
+
+// An owner is an agent or a task that has a budget of its own.
+type owner struct {
+	what string // agent or task
+	name string
+}
+
+// A share is a budget and what its turns have used and reserved of it.
+type share struct {
+	owner
+	budget swarm.Budget // of the run: the same in every plan
+	used   swarm.Usage  // by turns that have ended, and by starts that a crash cut
+	all    swarm.Usage  // the sum of what is reserved, added up in log order, because float addition is not associative
+}
+
+// A pendingStart is a start that is not in the log yet, and what it needs.
+type pendingStart struct {
+	agent, task string
+	need        swarm.Usage
+}
+
+// limits says whether a turn can exceed any budget.
+func (a *account) limits() bool { return a.run.budget.LimitsUse() || len(a.own) > 0 }
+
+// sharesOf returns the budgets against which a turn counts.
+func (a *account) sharesOf(agent, task string) []*share {
+	all := []*share{&a.run}
+	for _, o := range []owner{{"agent", agent}, {"task", task}} {
+		if s := a.own[o]; s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// learn takes the budgets of agents and tasks from a plan.
+func (a *account) learn(p *swarm.Plan) {
+	add := func(o owner, b swarm.Budget) {
+		if b.LimitsUse() && a.own[o] == nil {
+			put(&a.own, o, &share{owner: o, budget: b})
+		}
+	}
+	for i := range p.Agents {
+		add(owner{"agent", p.Agents[i].Name}, p.Agents[i].Budget)
+	}
+	for i := range p.Tasks {
+		add(owner{"task", p.Tasks[i].Name}, p.Tasks[i].Budget)
+	}
 }
 
 // reserves is a key that only the start of a turn with a budget contains, and answers a pair that only
@@ -35,7 +84,7 @@ var (
 
 // begin applies the start of a turn.
 func (a *account) begin(e *swarm.Event) error {
-	if !a.budget.LimitsUse() {
+	if !a.limits() {
 		return nil
 	}
 	delete(a.pending, e.Turn)
@@ -57,14 +106,16 @@ func (a *account) begin(e *swarm.Event) error {
 // cut counts the reservation of an earlier start as used. A crash cut that start, so its real usage
 // is unknown.
 func (a *account) cut(e *swarm.Event) {
-	a.used = a.used.Plus(a.reserved[e.Turn])
+	for _, s := range a.sharesOf(e.Agent, e.Task) {
+		s.used = s.used.Plus(a.reserved[e.Turn])
+	}
 	a.reserve(e, swarm.Usage{})
 }
 
 // raise applies a further reservation of a running turn. It covers the turn's whole usage so far
 // and what it needs next, so it replaces the reservation before.
 func (a *account) raise(e *swarm.Event) error {
-	if !a.budget.LimitsUse() {
+	if !a.limits() {
 		return nil
 	}
 	need, err := swarm.Body[swarm.Usage](e)
@@ -76,23 +127,27 @@ func (a *account) raise(e *swarm.Event) error {
 
 // end replaces a turn's reservation by its real usage.
 func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
-	if !a.budget.LimitsUse() {
+	if !a.limits() {
 		return
 	}
 	if r.Unbegun { // the reservation belongs to a start that a crash cut
 		a.cut(e)
 	}
 	a.reserve(e, swarm.Usage{})
-	a.used = a.used.Plus(r.Usage)
+	for _, s := range a.sharesOf(e.Agent, e.Task) {
+		s.used = s.used.Plus(r.Usage)
+	}
 }
 
 func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
-	if err := a.room(a.used.Plus(a.all).Minus(a.reserved[e.Turn]), need, e.Turn == a.answer); err != nil {
-		if a.refused == nil {
-			a.refused = map[int64]error{}
+	for _, s := range a.sharesOf(e.Agent, e.Task) {
+		if err := s.room(s.used.Plus(s.all).Minus(a.reserved[e.Turn]), need, e.Turn == a.answer); err != nil {
+			if a.refused == nil {
+				a.refused = map[int64]error{}
+			}
+			a.refused[e.Seq] = err
+			return nil
 		}
-		a.refused[e.Seq] = err
-		return nil
 	}
 	a.reserve(e, need)
 	return nil
@@ -100,7 +155,9 @@ func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
 
 // reserve replaces the reservation of a turn.
 func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
-	a.all = a.all.Minus(a.reserved[e.Turn]).Plus(need)
+	for _, s := range a.sharesOf(e.Agent, e.Task) {
+		s.all = s.all.Minus(a.reserved[e.Turn]).Plus(need)
+	}
 	if need == (swarm.Usage{}) {
 		delete(a.reserved, e.Turn)
 	} else {
@@ -110,33 +167,42 @@ func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 
 // room returns an error if the budget, less the usage of the others, does not cover need. What is
 // held back is there for the answer only.
-func (a *account) room(others, need swarm.Usage, answer bool) error {
-	held, also := a.budget.Held, func(string, ...any) string { return "" }
+func (s *share) room(others, need swarm.Usage, answer bool) error {
+	held, also := s.budget.Held, func(string, ...any) string { return "" }
 	if answer {
 		held = swarm.Usage{}
 	}
 	if held != (swarm.Usage{}) {
 		also = fmt.Sprintf
 	}
+	kind, whose := swarm.OverBudget, "the budget"
+	if s.what != "" {
+		kind, whose = swarm.OverShare, fmt.Sprintf("the budget of the %s %q", s.what, s.name)
+	}
 	after := others.Plus(need).Plus(held)
-	switch b := a.budget; {
+	switch b := s.budget; {
 	case b.Calls > 0 && after.Calls > b.Calls:
-		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used%s", b.Calls, also(", except for %d that is held back for the answer", held.Calls))
+		return swarm.Errorf(kind, "all %d calls of %s are used%s", b.Calls, whose, also(", except for %d that is held back for the answer", held.Calls))
 	case b.Tokens > 0 && after.Tokens() > b.Tokens:
-		return swarm.Errorf(swarm.OverBudget, "the budget has %d tokens: other turns have used or reserved %d, %sand this one comes to %d", b.Tokens, others.Tokens(),
+		return swarm.Errorf(kind, "%s has %d tokens: other turns have used or reserved %d, %sand this one comes to %d", whose, b.Tokens, others.Tokens(),
 			also("%d are held back for the answer, ", held.Tokens()), need.Tokens())
 	case b.USD > 0 && after.USD > b.USD:
-		return swarm.Errorf(swarm.OverBudget, "the budget has $%.4g: other turns have used or reserved $%.4g, %sand this one comes to $%.4g", b.USD, others.USD,
+		return swarm.Errorf(kind, "%s has $%.4g: other turns have used or reserved $%.4g, %sand this one comes to $%.4g", whose, b.USD, others.USD,
 			also("$%.4g is held back for the answer, ", held.USD), need.USD)
 	}
 	return nil
 }
 
+// limited returns the budgets that hold for a turn.
+func (w *work) limited() []swarm.Budget {
+	return []swarm.Budget{w.plan.Budget, w.agent.Budget, w.task.Budget}
+}
+
 // reserve computes what the turn's start must reserve. It refuses early if this worker already
-// knows that the budget is used up, so the log gets no start. The verdict on the appended start
+// knows that a budget is used up, so the log gets no start. The verdict on the appended start
 // decides.
 func (r *Runner) reserve(w *work) error {
-	if !w.plan.Budget.LimitsUse() {
+	if !slices.ContainsFunc(w.limited(), swarm.Budget.LimitsUse) {
 		return nil
 	}
 	size := int64(len(w.made.Text))
@@ -153,15 +219,19 @@ func (r *Runner) reserve(w *work) error {
 		return err
 	}
 	a := &r.fold.account
-	others := a.used.Plus(a.all)
-	for _, u := range a.pending {
-		others = others.Plus(u)
-	}
-	if err := a.room(others, need, w.c.Want == plan.WantAnswer); err != nil {
-		return err
+	for _, s := range a.sharesOf(w.c.Agent, w.c.Task) {
+		others := s.used.Plus(s.all)
+		for _, p := range a.pending {
+			if slices.Contains(a.sharesOf(p.agent, p.task), s) {
+				others = others.Plus(p.need)
+			}
+		}
+		if err := s.room(others, need, w.c.Want == plan.WantAnswer); err != nil {
+			return err
+		}
 	}
 	w.need = need
-	put(&a.pending, w.turn, need)
+	put(&a.pending, w.turn, pendingStart{w.c.Agent, w.c.Task, need})
 	return nil
 }
 
@@ -187,7 +257,7 @@ func (r *Runner) clearPending(w *work) {
 // to its model. A reservation covers the usage so far and that request. A turn counts as one call,
 // so a budget of calls alone needs no further reservations.
 func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
-	if w.plan.Budget.Tokens == 0 && w.plan.Budget.USD == 0 {
+	if !slices.ContainsFunc(w.limited(), func(b swarm.Budget) bool { return b.Tokens > 0 || b.USD > 0 }) {
 		return nil
 	}
 	has := w.need

@@ -22,7 +22,7 @@ func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (f
 		return flow.Result{}, stop
 	}
 	switch swarm.KindOf(why) {
-	case swarm.BadPrompt, swarm.OverBudget, swarm.CutByCancel:
+	case swarm.BadPrompt, swarm.OverBudget, swarm.OverShare, swarm.CutByCancel:
 	default:
 		return flow.Result{}, why
 	}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -341,6 +342,8 @@ func (l *logFold) follow(log swarm.Log) error {
 		case swarm.TurnStarted:
 			put(&l.began, e.Agent, e.Seq)
 			err = errors.Join(l.begin(e), l.noteHistory(e), l.account.begin(e))
+		case swarm.PlanAdded:
+			err = l.learnBudgets(e)
 		case swarm.TurnReserved:
 			err = l.account.raise(e)
 		case swarm.Control:
@@ -390,6 +393,18 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 		}
 	}
 	return nil
+}
+
+// learnBudgets takes the budgets of agents and tasks from a plan. Most plans have none.
+func (l *logFold) learnBudgets(e *swarm.Event) error {
+	if !bytes.Contains(e.Data, []byte(`"budget":`)) {
+		return nil
+	}
+	p, err := swarm.PlanOf(e)
+	if err == nil {
+		l.account.learn(p)
+	}
+	return err
 }
 
 // forget drops an agent's session if the command is a reset. The agent's next turn starts a new

@@ -232,7 +232,7 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[cmp.Or(c.Provider, w.agent.Provider)]
-	r.fold.account.budget = p.Budget
+	r.fold.account.run.budget = p.Budget
 	w.model = w.modelName()
 	return w, nil
 }
