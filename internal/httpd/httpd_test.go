@@ -124,11 +124,17 @@ func (h *house) told() []error {
 // client returns a real MCP client of an agent.
 func (h *house) client(t testing.TB, agent string) *mcp.ClientSession {
 	t.Helper()
+	return h.clientOf(t, agent, "2025-11-25")
+}
+
+// clientOf is a client that speaks a version of the protocol.
+func (h *house) clientOf(t testing.TB, agent, version string) *mcp.ClientSession {
+	t.Helper()
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint:   h.URL() + "/mcp",
 		HTTPClient: &http.Client{Transport: &bearer{token: h.tokens.For(agent), base: http.DefaultTransport}},
 		MaxRetries: -1,
-	}, nil)
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}

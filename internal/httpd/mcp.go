@@ -21,14 +21,14 @@ const maxSessions = 8
 
 const sessionHeader = "Mcp-Session-Id"
 
-// An mcpHandler serves MCP over streamable HTTP. It keeps sessions, although most of our tools need
-// none: a client can cancel a call only within a session, and current clients expect one. mu guards
-// the fields below it.
+// An mcpHandler serves MCP over streamable HTTP. It keeps sessions for clients that speak a version
+// before 2026-07-28: they can cancel a call only within a session. mu guards the fields below it.
 type mcpHandler struct {
 	agent     func(token string) (Agent, error)
 	fault     func(error)
 	newServer func(*session, Agent) (*mcp.Server, error) // makes the server of a new session
 	handler   *mcp.StreamableHTTPHandler
+	stateless *mcp.StreamableHTTPHandler // of clients that speak MCP 2026-07-28, which has no sessions
 
 	mu       sync.Mutex
 	closed   bool
@@ -45,6 +45,7 @@ type session struct {
 	ctx       context.Context // of its calls
 	end       context.CancelFunc
 	used      int64 // value of uses at its last request
+	brief     bool  // it ends with its request, so it takes no place of the others
 }
 
 type sessionKey struct{}
@@ -59,17 +60,27 @@ func newMCPHandler(agent func(token string) (Agent, error), version string, faul
 		c.answers = &d.answers
 		return c.server(s.ctx, s.id, version), nil
 	}
-	d.handler = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+	find := func(r *http.Request) *mcp.Server {
 		if s, ok := r.Context().Value(sessionKey{}).(*session); ok {
 			return s.server
 		}
 		return nil
-	}, &mcp.StreamableHTTPOptions{
+	}
+	o := mcp.StreamableHTTPOptions{
 		MaxRequestBodyBytes:        MaxBody,
 		DisableLocalhostProtection: true, // the guard checks the Host, with the names in the certificate
-	})
+	}
+	d.handler = mcp.NewStreamableHTTPHandler(find, &o)
+	o.Stateless, o.PropagateRequestCancellation = true, true // a client cancels a call by hanging up
+	d.stateless = mcp.NewStreamableHTTPHandler(find, &o)
 	return d
 }
+
+// The header with the protocol version of a request, and the first version without sessions.
+const (
+	versionHeader  = "Mcp-Protocol-Version"
+	firstStateless = "2026-07-28"
+)
 
 // ServeHTTP finds or opens the session of a request.
 func (d *mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -96,8 +107,17 @@ func (d *mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer d.forget(s)
 		}
 		d.handler.ServeHTTP(w, s.request(r))
+	case r.Method == http.MethodPost && r.Header.Get(versionHeader) >= firstStateless:
+		s, err := d.open(caller, true)
+		if err != nil {
+			d.fault(err)
+			Refuse(w, http.StatusServiceUnavailable, err)
+			return
+		}
+		defer d.forget(s)
+		d.stateless.ServeHTTP(w, s.request(r))
 	case r.Method == http.MethodPost:
-		s, err := d.open(caller)
+		s, err := d.open(caller, false)
 		if err != nil {
 			d.fault(err)
 			Refuse(w, http.StatusServiceUnavailable, err)
@@ -151,8 +171,8 @@ func (d *mcpHandler) use(s *session) {
 
 // open registers a new session. The server is made before mu is taken, because the agent's Tools
 // may be slow. closed is checked under mu, so that close misses no session.
-func (d *mcpHandler) open(v caller) (*session, error) {
-	s := &session{id: rand.Text(), token: v.token}
+func (d *mcpHandler) open(v caller, brief bool) (*session, error) {
+	s := &session{id: rand.Text(), token: v.token, brief: brief}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	var err error
 	if s.server, err = d.newServer(s, v.agent); err != nil {
@@ -170,9 +190,10 @@ func (d *mcpHandler) open(v caller) (*session, error) {
 		mine = map[string]*session{}
 		d.sessions[v.token] = mine
 	}
-	if len(mine) >= maxSessions {
+	lasting := slices.DeleteFunc(slices.Collect(maps.Values(mine)), func(s *session) bool { return s.brief })
+	if !brief && len(lasting) >= maxSessions {
 		byUse := func(a, b *session) int { return cmp.Compare(a.used, b.used) }
-		oldest := slices.MinFunc(slices.Collect(maps.Values(mine)), byUse)
+		oldest := slices.MinFunc(lasting, byUse)
 		delete(mine, oldest.id)
 		d.closing.Go(oldest.close)
 	}

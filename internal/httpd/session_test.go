@@ -183,3 +183,36 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A client of MCP 2026-07-28 has no session. It lists and calls tools, and cancels a call by hanging up.
+func TestClientsWithoutSessions(t *testing.T) {
+	h := open(t)
+	s := h.clientOf(t, "planner", firstStateless)
+	if got := s.InitializeResult().ProtocolVersion; got != firstStateless {
+		t.Errorf("the client speaks %s", got)
+	}
+	if r, err := call(t, s, "keep", `{"text":"kept"}`); err != nil || r.IsError || len(h.agents["planner"].all()) != 1 {
+		t.Error(r, err, h.agents["planner"].all())
+	}
+	others := h.begin(t, "planner")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
+		ended <- err
+	}()
+	<-h.agents["planner"].waiting
+	cancel()
+	<-h.agents["planner"].left
+	if err := <-ended; err == nil {
+		t.Error("a call that was taken back has a result")
+	}
+	if !h.alive(t, "planner", others) {
+		t.Error("the session of an older client has ended")
+	}
+	h.mcp.mu.Lock()
+	defer h.mcp.mu.Unlock()
+	if n := len(h.mcp.sessions[h.tokens.For("planner")]); n != 1 {
+		t.Errorf("planner has %d sessions", n)
+	}
+}

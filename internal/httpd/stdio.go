@@ -95,7 +95,7 @@ func connect(ctx context.Context, endpoint swarm.ToolEndpoint, version string) (
 		Endpoint:   endpoint.URL + "/mcp",
 		HTTPClient: &http.Client{Transport: bearer},
 		MaxRetries: -1, // no retry: after a restart, our token is not valid any more
-	}, nil)
+	}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // its session tells when the server has gone
 	if err != nil {
 		if e := bearer.refused(); e != nil {
 			return nil, e
