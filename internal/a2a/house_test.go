@@ -172,6 +172,12 @@ func (h *house) request(method, path, body string) *http.Request {
 // text is what a request is answered with.
 func (h *house) text(r *http.Request) (status int, text string) {
 	h.t.Helper()
+	status, _, text = h.get(r)
+	return status, text
+}
+
+func (h *house) get(r *http.Request) (status int, header http.Header, text string) {
+	h.t.Helper()
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		h.t.Fatal(err)
@@ -181,7 +187,7 @@ func (h *house) text(r *http.Request) (status int, text string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return answer.StatusCode, string(all)
+	return answer.StatusCode, answer.Header, string(all)
 }
 
 // A called is what a call is answered with.

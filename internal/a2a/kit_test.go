@@ -2,7 +2,6 @@ package a2a
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,21 +12,6 @@ import (
 
 // These are cases of the official compatibility kit (a2aproject/a2a-tck) that once failed, under the
 // names that the kit has for them.
-
-// get does a request and returns the answer with its body.
-func (h *house) get(r *http.Request) (*http.Response, string) {
-	h.t.Helper()
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return answer, string(text)
-}
 
 // TestACardIsWhatTheProtoDefines (CARD-STRUCT-001): clients in other languages are generated from
 // the proto, and read cards as strictly as protojson does.
@@ -55,19 +39,19 @@ func TestACardIsCached(t *testing.T) {
 	h := open(t)
 	h.project("")
 	const path = "/a2a/coder/.well-known/agent-card.json"
-	first, _ := h.get(h.request("GET", path, ""))
-	etag := first.Header.Get("ETag")
-	if etag == "" || first.Header.Get("Last-Modified") == "" || !strings.Contains(first.Header.Get("Cache-Control"), "max-age=") {
-		t.Errorf("the card has the headers %v", first.Header)
+	_, header, _ := h.get(h.request("GET", path, ""))
+	etag := header.Get("ETag")
+	if etag == "" || header.Get("Last-Modified") == "" || !strings.Contains(header.Get("Cache-Control"), "max-age=") {
+		t.Errorf("the card has the headers %v", header)
 	}
 	again := h.request("GET", path, "")
 	again.Header.Set("If-None-Match", etag)
-	if answer, text := h.get(again); answer.StatusCode != http.StatusNotModified || text != "" {
-		t.Errorf("asked again: %d %s", answer.StatusCode, text)
+	if status, text := h.text(again); status != http.StatusNotModified || text != "" {
+		t.Errorf("asked again: %d %s", status, text)
 	}
 	again.URL.Path = "/a2a/chief/.well-known/agent-card.json"
-	if answer, _ := h.get(again); answer.StatusCode != http.StatusOK || answer.Header.Get("ETag") == etag {
-		t.Errorf("another card: %d %v", answer.StatusCode, answer.Header)
+	if status, header, _ := h.get(again); status != http.StatusOK || header.Get("ETag") == etag {
+		t.Errorf("another card: %d %v", status, header)
 	}
 }
 
