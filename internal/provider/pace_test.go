@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"swarm"
 )
 
 // After a rate limit no request is sent until the server allows it, and then fewer at a time.
@@ -89,4 +91,25 @@ func TestAPaceCallsTheNext(t *testing.T) {
 	if err := <-next; err != nil {
 		t.Error(err)
 	}
+}
+
+// A limit that lasts longer than a request may wait ends the turn, and holds no other request back: a
+// person may end the wait before the limit resets.
+func TestALimitHoldsNoRequestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pace Pace
+		began := time.Now()
+		ask := func(err error) error {
+			return pace.Ask(t.Context(), Tries, FirstWait, func(string) {}, func() error { return err })
+		}
+		limit := Refused(429, "used up", "")
+		limit.After = time.Hour
+		e, ok := errors.AsType[*swarm.Error](ask(limit))
+		if !ok || !e.Until.Equal(began.Add(time.Hour)) {
+			t.Errorf("%v until %s, want %s", e, e.Until, began.Add(time.Hour))
+		}
+		if err := ask(nil); err != nil || time.Since(began) != 0 {
+			t.Errorf("the next request took %s: %v", time.Since(began), err)
+		}
+	})
 }
