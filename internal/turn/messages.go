@@ -140,7 +140,7 @@ func (r *Runner) sendFile(ctx context.Context, w *work, f desk.Received) error {
 	stored, known, err := r.Log.Find(swarm.MailKey(refOf(f)))
 	switch {
 	case err != nil:
-		return nil // it is looked for again
+		return nil //nolint:nilerr // it is looked for again
 	case known && f.From == w.c.Agent:
 		return r.sameMessage(f, stored)
 	case known:
