@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,8 @@ type driver struct {
 	cmd       *exec.Cmd
 	session   *mcp.ClientSession
 	errors    strings.Builder
-	progress  []string
+	mu        sync.Mutex
+	progress  []string // guarded by mu: the client's own goroutine hears it
 }
 
 const drivenFile = `providers:
@@ -83,6 +85,8 @@ func (d *driver) connect(args ...string) {
 	d.cmd.Dir, d.cmd.Env, d.cmd.Stderr = d.dir, d.env(), &d.errors
 	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
 			d.progress = append(d.progress, r.Params.Message)
 		},
 	})
@@ -191,6 +195,8 @@ func TestDrive(t *testing.T) {
 	if len(runs) != 4 || runs[0].(map[string]any)["mine"] != true {
 		t.Error(runs)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if len(d.progress) == 0 || !slices.ContainsFunc(d.progress, func(s string) bool { return strings.Contains(s, "plan") }) {
 		t.Errorf("the progress was %q", d.progress)
 	}
