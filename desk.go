@@ -48,3 +48,6 @@ func DeskKey(turn TurnID) string { return DeskKeys(string(turn)) }
 
 // DeskKeys is the beginning of those keys, for turns whose ids begin so.
 func DeskKeys(turns string) string { return "desk:" + turns }
+
+// CollectedKey is the key of the event that the outbox of a turn's desk was read.
+func CollectedKey(turn TurnID) string { return "collected:" + string(turn) }

@@ -9,6 +9,6 @@ import (
 func ArtifactEvent(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact) {
 	hash := swarm.HashOf(content)
 	it := swarm.Artifact{Ref: "artifact://" + kind + "/" + string(hash[:16]), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
-	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), swarm.Encode(it)
+	by.Kind, by.Key, by.Data = swarm.ArtifactStored, ArtifactKey(it.Ref), swarm.Encode(it)
 	return by, it
 }

@@ -182,7 +182,7 @@ func (s *Service) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err 
 }
 
 func stores(events []swarm.Event, ref string) bool {
-	return slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Key == artifactKey(ref) })
+	return slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Key == ArtifactKey(ref) })
 }
 
 // title checks the display name of an artifact.
@@ -194,7 +194,8 @@ func (s *Service) title(name string) (string, error) {
 	return name, nil
 }
 
-func artifactKey(ref string) string { return "artifact:" + ref }
+// ArtifactKey is the key of the event that an artifact was stored.
+func ArtifactKey(ref string) string { return "artifact:" + ref }
 
 const readDescription = "Read an artifact of this run by its ref (artifact://KIND/ID or contextpack://pack/ID). A long one comes in parts: when the answer has " +
 	"next, call again with that as offset."
@@ -247,7 +248,7 @@ func readArtifact(_ context.Context, h *TurnHandle, args json.RawMessage) (any, 
 
 // artifact finds an artifact of this run by its ref.
 func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
-	it, ok, err := swarm.FindBody[swarm.Artifact](s.Log, artifactKey(ref))
+	it, ok, err := swarm.FindBody[swarm.Artifact](s.Log, ArtifactKey(ref))
 	if err == nil && !ok {
 		err = swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
 			WithHint("use a ref that put_artifact answered or that came with a message")
@@ -292,7 +293,7 @@ func (s *Service) refs() (all []string, err error) {
 			return nil, err
 		}
 		if e.Kind == swarm.ArtifactStored {
-			all = append(all, strings.TrimPrefix(e.Key, artifactKey("")))
+			all = append(all, strings.TrimPrefix(e.Key, ArtifactKey("")))
 		}
 	}
 	return all, nil

@@ -17,7 +17,7 @@ const shownLeft = 30
 func PackStored(by swarm.Event, name string, p contextpack.Pack, left []swarm.LeftOut) (swarm.Event, []byte) {
 	text := p.JSON()
 	it := swarm.Artifact{Ref: p.Ref(), Kind: contextPack, Name: name, Hash: swarm.HashOf(text), Bytes: int64(len(text)), Tokens: p.Tokens(), LeftOut: left}
-	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), swarm.Encode(it)
+	by.Kind, by.Key, by.Data = swarm.ArtifactStored, ArtifactKey(it.Ref), swarm.Encode(it)
 	return by, text
 }
 

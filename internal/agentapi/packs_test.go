@@ -141,7 +141,7 @@ func TestAPackThatCannotBeReadIsOnlyReferredTo(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
 	it := swarm.Artifact{Ref: "contextpack://pack/old", Kind: contextPack, Name: "old", Hash: swarm.HashOf([]byte("no pack")), Bytes: 7}
-	if _, err := log.Append(t.Context(), swarm.Batch{Bodies: [][]byte{[]byte("no pack")}, Events: []swarm.Event{{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Data: swarm.Encode(it)}}}); err != nil {
+	if _, err := log.Append(t.Context(), swarm.Batch{Bodies: [][]byte{[]byte("no pack")}, Events: []swarm.Event{{Kind: swarm.ArtifactStored, Key: ArtifactKey(it.Ref), Data: swarm.Encode(it)}}}); err != nil {
 		t.Fatal(err)
 	}
 	given, err := s.Given([]string{"contextpack://pack/old", "contextpack://pack/never"})

@@ -27,6 +27,8 @@ type Input struct {
 	Description string
 	Source      string // where it is now
 	From        *Desk  // Source is a path of this desk; nil = a path of the caller's own
+	// Delivered are the files of Source as they were collected; nil = they are taken as they are now.
+	Delivered []Delivery
 }
 
 // Create makes a desk in a folder that does not exist yet, or is empty. Inputs are copied, or named in
@@ -175,6 +177,9 @@ func (d *Desk) put(in Input) (large []Recorded, err error) {
 	if name == InstructionsFile || name == DependenciesFile {
 		return nil, swarm.Errorf(swarm.BadInput, "the input %s has the name of a file of the protocol", in.Name).
 			WithHint("give it another name")
+	}
+	if in.Delivered != nil {
+		return d.putDelivered(in, name)
 	}
 	from, source, err := in.open()
 	if err != nil {

@@ -19,6 +19,8 @@ type carriedOver struct {
 	turns  map[swarm.TurnID]bool // the turns that are carried over
 	stored []swarm.Event         // mail, artifacts, topic entries
 	used   []swarm.Event         // which mail was consumed
+	// collected is what workers delivered at desks, by turn: those that depend on them get it again.
+	collected map[swarm.TurnID]swarm.Event
 
 	out    []swarm.Event                 // the events in the order of the new log
 	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
@@ -27,7 +29,7 @@ type carriedOver struct {
 // collectCarriedOver reads the log of the run that is retried. redo maps a task to the iteration
 // from which it is done again.
 func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, error) {
-	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}}
+	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
@@ -35,6 +37,8 @@ func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, er
 		switch e.Kind {
 		case swarm.HandoffStored, swarm.ArtifactStored, swarm.TopicPublished:
 			k.stored = append(k.stored, *e)
+		case swarm.DeskCollected:
+			k.collected[e.Turn] = *e
 		case swarm.HandoffConsumed:
 			k.used = append(k.used, *e)
 		case swarm.TurnEnded:
@@ -98,6 +102,9 @@ func (c *carriedOver) arrange() error {
 		}
 		end.Inputs = c.inputs[e.Turn]
 		c.add(swarm.Event{Kind: swarm.TurnCarriedOver, Key: swarm.CarriedOverKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
+		if delivered, ok := c.collected[e.Turn]; ok {
+			c.add(delivered)
+		}
 	}
 	return nil
 }

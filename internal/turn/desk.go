@@ -155,10 +155,65 @@ func (r *Runner) needs(w *work) (all []deskwork.Need, err error) {
 			if !opened && other.OldDesk != "" {
 				n.Dir = other.OldDesk
 			}
+			if n.Delivered, err = r.deliveries(other, w.c.Iteration); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, n)
 	}
 	return all, nil
+}
+
+// deliveries are the files that were collected at the desk of a task in an iteration. They are passed on
+// as they were then, whatever has happened to the desk since. nil = its last attempt was not collected.
+func (r *Runner) deliveries(t *swarm.Task, iteration int) (all []desk.Delivery, err error) {
+	var body swarm.DeskCollection
+	known := false
+	for n := 1; ; n++ {
+		turn := swarm.NewTurnID(t.Name, iteration, n)
+		last, collected, err := swarm.FindBody[swarm.DeskCollection](r.Log, swarm.CollectedKey(turn))
+		if err != nil {
+			return nil, err
+		}
+		_, opened, err := r.Log.Find(swarm.DeskKey(turn))
+		if err != nil {
+			return nil, err
+		}
+		if collected || opened {
+			body, known = last, collected
+			continue
+		}
+		// Attempts that ended without a desk, or that were not carried over from another run, leave gaps.
+		if _, ended, err := r.Log.Find(swarm.EndKey(string(turn))); err != nil {
+			return nil, err
+		} else if !ended && n > t.Retries {
+			break
+		}
+	}
+	if !known {
+		return nil, nil
+	}
+	all = []desk.Delivery{}
+	for _, f := range body.Files {
+		it := desk.Delivery{File: desk.File{Kind: desk.FileKind(f.Kind), Path: f.Path, Size: f.Bytes, SHA256: f.SHA256, Large: f.Ref == ""}}
+		if f.Ref != "" {
+			it.Content = func() ([]byte, error) { return r.artifact(f.Ref) }
+		}
+		all = append(all, it)
+	}
+	return all, nil
+}
+
+// artifact returns the content of an artifact.
+func (r *Runner) artifact(ref string) ([]byte, error) {
+	it, ok, err := swarm.FindBody[swarm.Artifact](r.Log, agentapi.ArtifactKey(ref))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.NotFound, "there is no artifact %s", ref)
+	}
+	return r.Log.Body(it.Hash)
 }
 
 // openDesk records the desk before its worker starts. It returns when that is on disk.
@@ -241,5 +296,6 @@ func (r *Runner) collected(w *work) *swarm.Event {
 		body.Problems = append(body.Problems, r.clean(v.Error()))
 	}
 	e := w.event(swarm.DeskCollected, body)
+	e.Key = swarm.CollectedKey(w.turn)
 	return &e
 }

@@ -45,6 +45,9 @@ func (n nobody) Turn(context.Context, provider.Request, func(swarm.Delta)) (prov
 type Need struct {
 	swarm.Dependency
 	Dir string // its desk; "" = it has none
+	// Delivered are the files that were collected there; nil = they are not known, and those that are there
+	// now are passed on.
+	Delivered []desk.Delivery
 }
 
 // A Turn is a turn that goes through a desk. It is the provider of that one turn.
@@ -304,20 +307,29 @@ func (t *Turn) addNeeds(s *desk.Setup) (others []*desk.Desk, err error) {
 		switch {
 		case err == nil:
 			others = append(others, d)
+		case n.Delivered != nil: // it is gone, and what it delivered is stored
 		case n.Outputs == nil: // it did not run, and nothing of it is needed
 			continue
 		default:
 			return others, missing(t, n, n.Outputs[0], err)
 		}
-		if dep.Outputs == nil {
+		switch {
+		case dep.Outputs != nil:
+		case n.Delivered != nil:
+			dep.Outputs = desk.PassedOn(n.Delivered)
+		default:
 			dep.Outputs = d.Delivered()
 		}
 		for _, output := range dep.Outputs {
-			if err := d.Has(output); err != nil {
+			files, err := desk.FindDelivery(n.Delivered, output)
+			if n.Delivered == nil {
+				err = d.Has(output)
+			}
+			if err != nil {
 				return others, missing(t, n, output, err)
 			}
 			name := path.Join(strings.TrimPrefix(dep.CopyTo, desk.Inbox), path.Base(output))
-			s.Inputs = append(s.Inputs, desk.Input{Name: strings.TrimPrefix(name, "/"), Description: "from " + n.Task, Source: output, From: d})
+			s.Inputs = append(s.Inputs, desk.Input{Name: strings.TrimPrefix(name, "/"), Description: "from " + n.Task, Source: output, From: d, Delivered: files})
 		}
 		deps.DependsOn = append(deps.DependsOn, dep)
 	}
