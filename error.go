@@ -25,6 +25,7 @@ const (
 	Protocol    ErrorKind = "protocol"      // the program or server sent something that breaks its protocol
 	Denied      ErrorKind = "denied"        // the agent used a tool without permission
 	Unconfirmed ErrorKind = "unconfirmed"   // a person has to confirm first what a file would do
+	Unreachable ErrorKind = "unreachable"   // no server is there: it is away, or elsewhere
 	RateLimited ErrorKind = "rate_limited"  // the provider's rate limit was hit: retry later
 	TimedOut    ErrorKind = "timed_out"     // the turn took longer than its task allows
 	CutByCancel ErrorKind = "cancelled"     // a person cancelled it

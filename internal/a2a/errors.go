@@ -101,7 +101,7 @@ func protocolError(ctx context.Context, err error) error {
 		kind = wire.ErrInvalidParams
 	case swarm.Denied:
 		kind = wire.ErrUnauthorized
-	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.Unconfirmed, swarm.RateLimited: // the agents lack something: not the client's fault
+	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.Unconfirmed, swarm.RateLimited, swarm.Unreachable: // the agents lack something: not the client's fault
 		kind = wire.ErrServerError
 	}
 	text, details := explain(ours.Text(), ours.Hint)

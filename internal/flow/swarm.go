@@ -71,11 +71,17 @@ func (t *team) iterationEnded(m *plan.Member, r Result) error {
 // worker gets the whole of it. If it cannot plan anew, the swarm goes on as it is. If it cannot make one
 // answer, the results are listed as they are, so that no work is lost. Otherwise the run fails with it.
 func (t *team) supervised(m *plan.Member, r Result) error {
-	retries := plan.Retries(&t.Rules)
-	if r.Kind == swarm.BadInput || r.Kind == swarm.NotSignedIn || r.Kind == swarm.Protocol { // another attempt ends as this one did
+	tries, retries := m.Tries, plan.Retries(&t.Rules)
+	switch {
+	case t.Swarm.Delays > 0: // it costs nothing and may pass, so it is no attempt
+		tries, retries = 1, 1
+	case r.Kind == swarm.BadInput || r.Kind == swarm.NotSignedIn || r.Kind == swarm.Protocol || t.Expired(m): // another attempt ends as this one did
 		retries = 0
 	}
-	v, after, err := t.judge(r, m.Tries, retries)
+	v, after, err := t.judge(r, tries, retries)
+	if v == triesAgain && t.Swarm.Delays > 0 {
+		after = plan.Delay(t.Swarm.Delays)
+	}
 	switch {
 	case err != nil:
 	case t.purpose == plan.WantAnswer && (v == hadNoBudget || v == hasFailed || v == triesAgain && t.timeUp()):

@@ -213,6 +213,7 @@ func swarmOf(workers string, change func(s *swarm.Swarm)) (first, divided swarm.
 func TestSwarm(t *testing.T) {
 	few := func(n int) func(*swarm.Swarm) { return func(s *swarm.Swarm) { s.Iterations = n } }
 	replans := func(s *swarm.Swarm) { s.Replan = true }
+	timeout := func(s *swarm.Swarm) { s.Timeout = 12 * time.Second }
 	const begin = "go supervisor/1/1; divide by supervisor/1/1; "
 	for _, c := range []struct {
 		name    string
@@ -239,6 +240,20 @@ func TestSwarm(t *testing.T) {
 			begin + "go a/1/1; go action/a/1/1; task_retrying a after 5s; go action/a/1/1/2; task_retrying a after 10s; go action/a/1/1/3; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"a model that is busy, too", "a", few(1), hive{world: world{ends: map[string]string{"a/1/1": "rate_limited", "a/1/2": "no_result"}}, acts: map[string]string{"a/1/3": "done"}},
 			begin + "go a/1/1; task_retrying a after 5s; go a/1/2; task_retrying a after 10s; go a/1/3; agent_ended a: done; return a; run_ended completed 0"},
+		{"a server that is away is asked again, and uses no iteration", "a", few(1), hive{world: world{ends: map[string]string{"a/1/1": "unreachable", "a/1/2": "unreachable"}}, acts: map[string]string{"a/1/3": "done"}},
+			begin + "go a/1/1; task_retrying a after 5s; go a/1/2; task_retrying a after 10s; go a/1/3; agent_ended a: done; return a; run_ended completed 0"},
+		{"for the answer, too, more often than attempts may fail", "a b", nil, hive{world: world{ends: map[string]string{"supervisor/2/1": "exited", "supervisor/2/2": "unreachable", "supervisor/2/3": "rate_limited", "supervisor/2/4": "unreachable", "supervisor/2/5": "exited"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; task_retrying supervisor after 1s; go supervisor/2/2; task_retrying supervisor after 5s; " +
+				"go supervisor/2/3; task_retrying supervisor after 10s; go supervisor/2/4; task_retrying supervisor after 15s; go supervisor/2/5; task_retrying supervisor after 2s; go supervisor/2/6; run_ended completed 0"},
+		{"until the supervisor's time is over: then the results are listed", "a b", timeout, hive{world: world{ends: map[string]string{"supervisor/2/1": "unreachable", "supervisor/2/2": "unreachable", "supervisor/2/3": "unreachable", "supervisor/2/4": "unreachable", "supervisor/2/5": "unreachable"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; task_retrying supervisor after 5s; go supervisor/2/2; task_retrying supervisor after 1s; " +
+				"go supervisor/2/3; task_retrying supervisor after 5s; go supervisor/2/4; task_retrying supervisor after 2s; go supervisor/2/5; notice; list supervisor/2/6; run_ended failed 1"},
+		{"a server that never answers does not hold up the answer", "a b", timeout, hive{world: world{ends: map[string]string{"supervisor/2/1": "slow"}}, acts: map[string]string{"a/1/1": "done", "b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: done; return a; agent_ended b: done; return b; go supervisor/2/1; notice; list supervisor/2/2; run_ended failed 1"},
+		{"nor a new plan: the swarm goes on as it is", "a b", func(s *swarm.Swarm) { s.Timeout, s.Replan = 12*time.Second, true }, hive{world: world{ends: map[string]string{"a/1/1": "not_signed_in", "supervisor/2/1": "slow"}}, acts: map[string]string{"b/1/1": "done"}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: aborted; return a; go supervisor/2/1; agent_ended b: done; return b; notice; go supervisor/3/1; run_ended completed 0"},
+		{"without a server nothing is divided, and the run fails", "a", timeout, hive{world: world{ends: map[string]string{"supervisor/1/1": "unreachable", "supervisor/1/2": "unreachable", "supervisor/1/3": "slow"}}},
+			"go supervisor/1/1; task_retrying supervisor after 5s; go supervisor/1/2; task_retrying supervisor after 1s; go supervisor/1/3; agent_ended supervisor: ; return supervisor; run_ended failed 1"},
 		{"an answer that cannot be read is asked for once more", "a", few(2), hive{world: world{ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected"}}, acts: map[string]string{"a/2/1": "done"}},
 			begin + "go a/1/1; task_retrying a after 0s; go a/1/2; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"and three times over, never taken for done", "a", nil, hive{world: world{ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected", "a/2/1": "unexpected", "a/2/2": "unexpected", "a/3/1": "unexpected", "a/3/2": "unexpected"}}},

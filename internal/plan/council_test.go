@@ -79,7 +79,7 @@ func TestTheTimeOfAWorker(t *testing.T) {
 	team.Apply(owned(0, 0))
 	left := func(what string, want time.Duration) {
 		t.Helper()
-		if got := team.TimeLeft(team.Member("a")); got != want || team.expired(team.Member("a")) {
+		if got := team.TimeLeft(team.Member("a")); got != want || team.Expired(team.Member("a")) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}

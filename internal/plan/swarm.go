@@ -57,6 +57,8 @@ type SwarmState struct {
 	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
 	Tasks    []Task       `json:"tasks,omitempty"`    // the entries of the task list that agents have added
 	Fixed    bool         `json:"fixed,omitempty"`    // the supervisor could not plan anew, and is asked no more
+	Since    time.Time    `json:"since,omitzero"`     // when the supervisor's turn began, with all its attempts; zero = it has none
+	Delays   int          `json:"delays,omitempty"`   // failures in a row of that turn that cost nothing and may pass by themselves
 }
 
 // An Effort is the part of a member's state that only a worker of a swarm has.
@@ -237,6 +239,7 @@ func (t *Team) giveUp() {
 	if m := t.Member(Supervisor); m != nil {
 		m.Attempt, m.Tries, m.Retry = 0, 0, time.Time{}
 	}
+	t.Swarm.Delays, t.Swarm.Since = 0, time.Time{}
 }
 
 // grow records a growth request, whose answer may bring a worker.
@@ -316,10 +319,14 @@ func (m *Member) takeAction() TeamStep {
 	return TeamStep{Kind: TakeAction, Agent: m.Name, Turn: m.Turn, Try: m.Effort.Tries + 1}
 }
 
-// begin records when a worker's first turn began.
-func (e *Effort) begin(now time.Time) {
-	if e != nil && e.Began.IsZero() {
-		e.Began = now
+// startClock records when a worker's first turn began, or the first attempt of the supervisor's turn.
+func (t *Team) startClock(m *Member) {
+	switch {
+	case t.Swarm == nil:
+	case m.Effort != nil && m.Effort.Began.IsZero():
+		m.Effort.Began = t.Now
+	case m.Effort == nil && t.Swarm.Since.IsZero():
+		t.Swarm.Since = t.Now
 	}
 }
 

@@ -69,6 +69,7 @@ func (t *Team) Apply(f Fact) {
 		}
 		if ok && r.Code == swarm.Unanswered && t.Swarm != nil {
 			t.Swarm.Without = cmp.Or(strings.Join(r.Args, " "), "no reason is known")
+			t.Swarm.Delays, t.Swarm.Since = 0, time.Time{} // listing the results has its own time
 			t.summon()
 		}
 		if ok && r.Code == swarm.NotReplanned && t.Swarm != nil {
@@ -96,7 +97,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	switch f.Kind {
 	case swarm.TurnStarted:
 		m.begin(f.Turn, f.Seq)
-		m.Effort.begin(t.Now)
+		t.startClock(m)
 	case swarm.TurnEnded:
 		t.endTurn(m, f.Turn, f.Body.(swarm.CallEnd))
 	case swarm.ActionEnded:
@@ -330,9 +331,7 @@ func (t *Team) postpone(by time.Duration) {
 		if !m.Retry.IsZero() {
 			m.Retry = m.Retry.Add(by)
 		}
-		if m.Effort != nil && !m.Effort.Began.IsZero() {
-			m.Effort.Began = m.Effort.Began.Add(by)
-		}
+		t.postponeEnd(m, by)
 		if !m.PauseAt.IsZero() { // resuming the agent must not delay them twice
 			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)
 		}
@@ -342,6 +341,16 @@ func (t *Team) postpone(by time.Duration) {
 	}
 	for i := range t.Owed {
 		t.Owed[i].Since = t.Owed[i].Since.Add(by)
+	}
+}
+
+// postponeEnd gives a member more time.
+func (t *Team) postponeEnd(m *Member, by time.Duration) {
+	switch {
+	case m.Effort != nil && !m.Effort.Began.IsZero():
+		m.Effort.Began = m.Effort.Began.Add(by)
+	case m.Effort == nil && t.Swarm != nil && !t.Swarm.Since.IsZero():
+		t.Swarm.Since = t.Swarm.Since.Add(by)
 	}
 }
 

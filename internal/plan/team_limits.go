@@ -36,9 +36,7 @@ func (t *Team) holdBack() {
 		case !held && !m.LimitAt.IsZero():
 			by := t.Now.Sub(m.LimitAt)
 			t.postponeReplies(m.Name, by)
-			if m.Effort != nil && !m.Effort.Began.IsZero() {
-				m.Effort.Began = m.Effort.Began.Add(by)
-			}
+			t.postponeEnd(m, by)
 			m.LimitAt = time.Time{}
 		}
 	}

@@ -166,7 +166,7 @@ func (t *Team) turns() (steps []TeamStep) {
 					m.Using, _ = t.Limits.Choose(m.Route)
 				}
 				m.begin(m.nextTurn(), t.Seen)
-				m.Effort.begin(t.Now)
+				t.startClock(m)
 				steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
 			}
 			running++
@@ -239,7 +239,7 @@ func (t *Team) Due() (due time.Time) {
 		if t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
 		}
-		if m.End == nil && !m.InTurn() && m.LimitAt.IsZero() { // a turn watches its own time
+		if m.Effort != nil && m.End == nil && !m.InTurn() && m.LimitAt.IsZero() { // a turn watches its own time
 			due = earlier(due, t.deadline(m))
 		}
 	}

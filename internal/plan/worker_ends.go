@@ -36,6 +36,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 	case e != nil && m.End != nil:
 		t.endReview(m, turn, end)
 	case e == nil && end.Status == swarm.CallOK:
+		t.Swarm.Delays, t.Swarm.Since = 0, time.Time{}
 		switch {
 		case end.Action != nil && end.Action.Kind == swarm.ActReplan:
 			t.replanned(turn, end.Action)
@@ -46,6 +47,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 			t.summon()
 		}
 	case e == nil:
+		t.delaySupervisor(m, end)
 		t.summon()
 	case end.Status == swarm.CallOK:
 		e.Delays = 0
@@ -72,7 +74,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 		}
 	case end.Kind == swarm.OverShare:
 		e.end(swarm.OutcomeSpent, end.Reason)
-	case end.Kind == swarm.TimedOut && t.expired(m):
+	case end.Kind == swarm.TimedOut && t.Expired(m):
 		e.end(swarm.OutcomeTimedOut, t.timeoutReason())
 	case Transient(end.Kind):
 		e.Delays++
@@ -146,14 +148,28 @@ func (e *Effort) end(o swarm.Outcome, why string) {
 
 // Transient says whether a failure of this kind may pass by itself.
 func Transient(k swarm.ErrorKind) bool {
-	return k == swarm.RateLimited || k == swarm.NoResult || k == swarm.TimedOut || k == swarm.Crashed
+	return unpaid(k) || k == swarm.NoResult || k == swarm.TimedOut || k == swarm.Crashed
+}
+
+// unpaid says whether a failure of this kind also costs nothing: no model has worked.
+func unpaid(k swarm.ErrorKind) bool { return k == swarm.RateLimited || k == swarm.Unreachable }
+
+// delaySupervisor counts a failure of the supervisor's turn that may pass by itself and costs nothing.
+// As long as its time has room for the delay it is no attempt, because the work of all depends on it.
+func (t *Team) delaySupervisor(m *Member, end swarm.CallEnd) {
+	if left := t.TimeLeft(m); !unpaid(end.Kind) || end.Limit != nil || left > 0 && left <= Delay(t.Swarm.Delays+1) {
+		t.Swarm.Delays = 0
+		return
+	}
+	t.Swarm.Delays++
+	m.Tries--
 }
 
 // Delay is how long a worker waits before it tries again after so many failures in a row.
 func Delay(failures int) time.Duration { return min(time.Duration(failures)*delayStep, maxDelay) }
 
-// expired says whether a worker's time is over.
-func (t *Team) expired(m *Member) bool {
+// Expired says whether a member's time is over.
+func (t *Team) Expired(m *Member) bool {
 	at := t.deadline(m)
 	return !at.IsZero() && !earlier(t.clock(), m.LimitAt).Before(at)
 }
@@ -166,12 +182,20 @@ func (t *Team) clock() time.Time {
 	return t.PauseAt
 }
 
-// deadline is when a worker's time is over; zero = never, or it has not begun.
+// deadline is when a member's time is over; zero = never, or it has not begun. A worker's time is that
+// of all its turns, the supervisor's that of one turn with all its attempts.
 func (t *Team) deadline(m *Member) time.Time {
-	if m.Effort == nil || m.Effort.Began.IsZero() || t.Swarm.Rules.Timeout <= 0 {
+	var began time.Time
+	switch {
+	case m.Effort != nil:
+		began = m.Effort.Began
+	case t.Swarm != nil && m.Name == Supervisor:
+		began = t.Swarm.Since
+	}
+	if began.IsZero() || t.Swarm.Rules.Timeout <= 0 {
 		return time.Time{}
 	}
-	return m.Effort.Began.Add(t.Swarm.Rules.Timeout)
+	return began.Add(t.Swarm.Rules.Timeout)
 }
 
 // TimeLeft is how long a member's turn may take; 0 = as long as it likes.
@@ -206,7 +230,7 @@ func (t *Team) leavingWorker(m *Member) *swarm.AgentEnd {
 			return &swarm.AgentEnd{Outcome: swarm.OutcomeForced, Reason: "a person has closed the run"}
 		}
 		return &swarm.AgentEnd{Outcome: swarm.OutcomeSpent, Reason: "the budget is spent"}
-	case t.expired(m):
+	case t.Expired(m):
 		return &swarm.AgentEnd{Outcome: swarm.OutcomeTimedOut, Reason: t.timeoutReason()}
 	default:
 		return nil

@@ -95,7 +95,7 @@ func NotReached(err error, url, provider string) *Failure {
 	if errors.Is(err, syscall.ECONNREFUSED) || unknown && dns.IsNotFound {
 		return &Failure{
 			Nobody: true,
-			Err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", url).
+			Err: swarm.Errorf(swarm.Unreachable, "nobody answers at %s", url).
 				WithHint("start the server, or correct base_url of the provider %q", provider),
 		}
 	}

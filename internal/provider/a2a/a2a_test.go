@@ -310,7 +310,7 @@ func TestServersThatAreNoGoodHaveTheirKinds(t *testing.T) {
 	}
 	f := publish(t, echo)
 	f.Close()
-	if _, err := f.open(t, nil).Turn(t.Context(), provider.Request{Prompt: "x"}, new(told).live); swarm.KindOf(err) != swarm.NotFound {
+	if _, err := f.open(t, nil).Turn(t.Context(), provider.Request{Prompt: "x"}, new(told).live); swarm.KindOf(err) != swarm.Unreachable {
 		t.Errorf("where nobody is: %v", err)
 	}
 	if h := f.open(t, nil).(provider.Checker).Check(t.Context()); h.Found || !strings.Contains(h.Problem, "nobody answers") || h.Hint == "" {

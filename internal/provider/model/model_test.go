@@ -525,7 +525,7 @@ func TestNobodyThere(t *testing.T) {
 	gone.Close()
 	b.model = open(t, swarm.ProviderSpec{Name: "team", Kind: "openai", BaseURL: gone.URL + "/v1"})
 	reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
-	if e := b.fails(swarm.NotFound, reply, err); !reply.Free || !strings.Contains(e.Hint, "start the server") {
+	if e := b.fails(swarm.Unreachable, reply, err); !reply.Free || !strings.Contains(e.Hint, "start the server") {
 		t.Errorf("%+v, %q", reply, e.Hint)
 	}
 	reply, err = b.model.Turn(t.Context(), provider.Request{Prompt: "?"}, nil) // no model either
