@@ -93,6 +93,11 @@ func TestTheTimeOfAWorker(t *testing.T) {
 	left("killed in a pause", 30*time.Second)
 	team.Apply(Fact{Kind: swarm.RunUnpaused, Time: at(910)})
 	left("after the pause", 30*time.Second)
+	team.Apply(Fact{Kind: swarm.AgentPaused, Agent: "a", Time: at(911)})
+	team.Apply(owned(918, 918))
+	left("paused alone", 29*time.Second)
+	team.Apply(Fact{Kind: swarm.AgentResumed, Agent: "a", Time: at(919)})
+	left("resumed alone", 29*time.Second)
 	for _, name := range []string{"a", "b"} {
 		team.Apply(Fact{Kind: swarm.TurnEnded, Agent: name, Turn: swarm.NewTurnID(name, 1, 1), Time: at(920), Body: swarm.CallEnd{Status: swarm.CallOK, Action: &swarm.Action{Kind: swarm.ActDone}}})
 		team.Apply(Fact{Kind: swarm.AgentEnded, Agent: name, Time: at(920), Body: doneEnd})

@@ -119,6 +119,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.settle()
 	case swarm.AgentResumed:
 		t.postponeReplies(m.Name, t.Now.Sub(m.PauseAt))
+		t.postponeEnd(m, t.Now.Sub(m.PauseAt))
 		m.PauseAt = time.Time{}
 		m.settle()
 	case swarm.AgentEnded:

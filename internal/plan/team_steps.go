@@ -239,7 +239,7 @@ func (t *Team) Due() (due time.Time) {
 		if t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
 		}
-		if m.Effort != nil && m.End == nil && !m.InTurn() && m.LimitAt.IsZero() { // a turn watches its own time
+		if m.Effort != nil && m.End == nil && !m.InTurn() && m.LimitAt.IsZero() && m.PauseAt.IsZero() { // a turn watches its own time
 			due = earlier(due, t.deadline(m))
 		}
 	}

@@ -171,16 +171,12 @@ func Delay(failures int) time.Duration { return min(time.Duration(failures)*dela
 // Expired says whether a member's time is over.
 func (t *Team) Expired(m *Member) bool {
 	at := t.deadline(m)
-	return !at.IsZero() && !earlier(t.clock(), m.LimitAt).Before(at)
+	return !at.IsZero() && !earlier(t.clock(m), m.LimitAt).Before(at)
 }
 
-// clock is the time by which deadlines are judged: it stands still in a pause.
-func (t *Team) clock() time.Time {
-	if t.PauseAt.IsZero() {
-		return t.Now
-	}
-	return t.PauseAt
-}
+// clock is the time by which the deadline of a member is judged. It stands still while a person has
+// paused the run or the member.
+func (t *Team) clock(m *Member) time.Time { return earlier(t.Now, earlier(t.PauseAt, m.PauseAt)) }
 
 // deadline is when a member's time is over; zero = never, or it has not begun. A worker's time is that
 // of all its turns, the supervisor's that of one turn with all its attempts.
@@ -204,7 +200,7 @@ func (t *Team) TimeLeft(m *Member) time.Duration {
 	if at.IsZero() {
 		return 0
 	}
-	return max(at.Sub(t.clock()), time.Millisecond)
+	return max(at.Sub(t.clock(m)), time.Millisecond)
 }
 
 func (t *Team) timeoutReason() string {
