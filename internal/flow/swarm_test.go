@@ -334,6 +334,8 @@ func TestSwarm(t *testing.T) {
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; agent_ended b: done; return b; go a/2/1; go action/a/2/1; agent_ended a: forced; return a; go supervisor/2/1; run_ended completed 0"},
 		{"a pause lets the action finish and takes no other", "a", few(2), hive{world: world{after: map[string]string{"action/a/1/1": "pause,resume"}}, acts: map[string]string{"a/2/1": "done"}},
 			begin + "go a/1/1; go action/a/1/1; go a/2/1; run_pausing; run_unpaused; agent_ended a: done; return a; run_ended completed 0"},
+		{"all agents are cancelled: there is no answer", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "cut", "b/1/1": "cut"}, before: map[string]string{"a/1/1": "cancel a", "b/1/1": "cancel b"}}},
+			begin + "go a/1/1; go b/1/1; agent_ended a: ; return a; agent_ended b: ; return b; run_ended failed 1"},
 		{"the run is cancelled", "a b", nil, hive{world: world{ends: map[string]string{"a/1/1": "cut", "b/1/1": "cut"}, before: map[string]string{"a/1/1": "cancel"}}},
 			begin + "go a/1/1; go b/1/1; agent_ended a: ; return a; agent_ended b: ; return b; run_ended cancelled 1"},
 	} {

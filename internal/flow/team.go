@@ -267,7 +267,10 @@ func (t *team) finish() (Result, error) {
 	if t.Closing == "" && turns == 0 {
 		end.Reason = "nobody had anything to do"
 	}
-	return t.conclude(end, failed, nil)
+	if t.Swarm == nil || end.Answer != "" || len(failed) > 0 {
+		cancelled = nil // a swarm without an answer has not completed
+	}
+	return t.conclude(end, failed, cancelled)
 }
 
 // answeredWithout says which agents have given nothing to an answer, and why; "" = all have.
