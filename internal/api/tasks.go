@@ -160,7 +160,7 @@ func (a *API) startTask(r *http.Request) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
-	s, begun, err := a.beginTask(r)
+	s, begun, err := a.beginTask(r, 0)
 	if err != nil {
 		return reply{}, err
 	}
@@ -180,7 +180,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	s, _, err := a.beginTask(r)
+	s, _, err := a.beginTask(r, c.Sent)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -206,8 +206,9 @@ func (a *API) followTask(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beginTask reads a request for a task and begins it, or finds it.
-func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err error) {
+// beginTask reads a request for a task and begins it, or finds it. A client that has received events
+// of it wants it found: a new task has none, so none is begun for that client.
+func (a *API) beginTask(r *http.Request, received int64) (s swarm.RunSummary, begun bool, err error) {
 	var body struct {
 		Query     string          `json:"query"`
 		SessionID string          `json:"session_id"`
@@ -237,7 +238,14 @@ func (a *API) beginTask(r *http.Request) (s swarm.RunSummary, begun bool, err er
 	if err := a.place(&w); err != nil {
 		return s, false, err
 	}
-	s, begun, err = a.Control.StartTask(r.Context(), w, body.SessionID, r.Header.Get("Idempotency-Key"), a.Start)
+	start := a.Start
+	if received > 0 {
+		start = func(context.Context, control.Request) (string, error) {
+			return "", swarm.Errorf(swarm.BadInput, "a task that begins now has no event %d", received).
+				WithHint("leave out after and Last-Event-ID; to go on with a task: GET /api/v1/tasks/ID/events, or the Idempotency-Key that began it")
+		}
+	}
+	s, begun, err = a.Control.StartTask(r.Context(), w, body.SessionID, r.Header.Get("Idempotency-Key"), start)
 	return s, begun, notStarted(err)
 }
 

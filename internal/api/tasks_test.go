@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -264,6 +265,34 @@ func TestAStreamOfASwarmContinues(t *testing.T) {
 	l := &listener{t, again.StatusCode, again.Body, bufio.NewReader(again.Body)}
 	if got, ok := l.next(); !ok || got != cut[n-1] || again.Header.Get("X-Workflow-ID") != id {
 		t.Errorf("it continues with %+v of %s", got, again.Header.Get("X-Workflow-ID"))
+	}
+}
+
+// TestAStreamBeginsNoTaskThatHasNoSuchEvent: a client that says which event it has got last wants to go
+// on with a task. If there is none, none begins.
+func TestAStreamBeginsNoTaskThatHasNoSuchEvent(t *testing.T) {
+	h := open(t)
+	h.swarmProject()
+	for _, c := range []struct{ query, last, key string }{{"?after=99", "", ""}, {"", "17", ""}, {"", "17", "new"}} {
+		r := h.request("POST", "/api/v1/tasks/stream"+c.query, chips)
+		if c.last != "" {
+			r.Header.Set("Last-Event-ID", c.last)
+		}
+		if c.key != "" {
+			r.Header.Set("Idempotency-Key", c.key)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "has no event") {
+			t.Errorf("%+v: %s %s", c, answer.Status, text)
+		}
+	}
+	if _, text := h.ask("GET", "/api/v1/tasks", ""); len(decode[struct{ Tasks []any }](t, text).Tasks) != 0 {
+		t.Errorf("begun: %s", text)
 	}
 }
 
