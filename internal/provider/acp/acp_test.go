@@ -365,6 +365,8 @@ func TestMisbehaviour(t *testing.T) {
 		"no login":           {"good", "fail -32000 Authentication required", swarm.NotSignedIn, "Authentication required", "sign in"},
 		"a bad key":          {"good", "fail -32603 401 Unauthorized", swarm.NotSignedIn, "401 Unauthorized", "sign in"},
 		"rate limit":         {"good", "fail -32603 Internal error: 429 Too Many Requests", swarm.RateLimited, "429 Too Many Requests", "wait a while"},
+		"only in words":      {"codex", "say exceeded retry limit, last status: 429 Too Many Requests", swarm.RateLimited, "429 Too Many Requests", "wait a while"},
+		"those of another":   {"good", "say exceeded retry limit, last status: 429 Too Many Requests", "", "exceeded retry limit", ""},
 		"another failure":    {"good", "fail -32603 the disk is full", swarm.NoResult, "the agent failed: the disk is full", "try again"},
 	} {
 		t.Run(name, func(t *testing.T) {

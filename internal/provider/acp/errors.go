@@ -19,6 +19,27 @@ func silentError(limit time.Duration) error {
 		WithHint(provider.CheckNetwork)
 }
 
+// codexFailures begin the lines in which Codex tells that its model's server has failed it.
+var codexFailures = []string{"exceeded retry limit, last status: ", "unexpected status ", "stream disconnected before completion"}
+
+// failureInWords returns the failure of a turn that codex-acp tells in its last message only, and
+// else ends as a good one. In such a turn nothing was paid for and no tool was used.
+func (p *agentProgram) failureInWords(t *turn) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !p.isCodex() || t.usage.Tokens() > 0 || t.toolCount > 0 {
+		return nil
+	}
+	for line := range strings.Lines(string(t.output.Bytes())) {
+		for _, begin := range codexFailures {
+			if strings.HasPrefix(line, begin) {
+				return &rpcError{Message: strings.TrimSpace(line)}
+			}
+		}
+	}
+	return nil
+}
+
 // checkEnd returns the error of a turn that the agent has ended, or nil for a good one.
 func (t *turn) checkEnd(end promptResult) error {
 	if e := t.deniedError(end.Stop == "cancelled"); e != nil {

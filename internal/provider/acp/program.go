@@ -223,6 +223,9 @@ func (p *agentProgram) runTurn(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
+	if err := p.failureInWords(t); err != nil {
+		return err
+	}
 	p.ready = true
 	return t.checkEnd(end)
 }

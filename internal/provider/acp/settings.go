@@ -85,12 +85,15 @@ const (
 	codexAsks    = "workspace-write" // we
 )
 
+// isCodex says whether the agent is Codex, by codex-acp.
+func (p *agentProgram) isCodex() bool { return strings.Contains(p.hello.Info.Name, "codex-acp") }
+
 // defaultMode returns the mode of a session whose provider names none, or "" to leave it as it is.
 // It replaces codex-acp's own default, in which a second model reviews our tools. A mode that the
 // user has chosen by the program's own means stays.
 func (p *agentProgram) defaultMode(s setting) string {
 	_, chosen := process.Lookup(p.env, "INITIAL_AGENT_MODE")
-	if !strings.Contains(p.hello.Info.Name, "codex-acp") || chosen || *s.current != codexReviews ||
+	if !p.isCodex() || chosen || *s.current != codexReviews ||
 		!slices.Contains(s.offered, codexAsks) {
 		return ""
 	}
