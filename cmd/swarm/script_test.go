@@ -45,6 +45,18 @@ func TestRealMoreScripts(t *testing.T) {
 	runScripts(t, "real-more", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode"))
 }
 
+// TestRealACPScripts are those whose agents all speak the Agent Client Protocol.
+func TestRealACPScripts(t *testing.T) {
+	runScripts(t, "real-acp", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode", npmtest.Node, "node",
+		npmtest.ClaudeACP, "claude-agent-acp", npmtest.CodexACP, "codex-acp", npmtest.Qwen, "qwen"))
+}
+
+// TestRealOldACPScripts are the same with the programs of a year ago.
+func TestRealOldACPScripts(t *testing.T) {
+	runScripts(t, "real-acp-old", pathWith(t, npmtest.OldGemini, "gemini", npmtest.OldOpenCode, "opencode",
+		npmtest.OldClaudeACP, "claude-code-acp", npmtest.OldCodexACP, "codex-acp", npmtest.OldQwen, "qwen"))
+}
+
 // TestA2AScripts runs scripts in which the client of our agents is the JavaScript SDK of A2A, where
 // that is installed.
 func TestA2AScripts(t *testing.T) {

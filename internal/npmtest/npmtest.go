@@ -19,6 +19,19 @@ const (
 	Codex    = "@openai/codex@0.166.0"
 	Gemini   = "@google/gemini-cli@0.61.0"
 	OpenCode = "opencode-ai@1.18.33"
+
+	ClaudeACP = "@agentclientprotocol/claude-agent-acp@0.99.1"
+	CodexACP  = "@agentclientprotocol/codex-acp@2.6.0"
+	Qwen      = "@qwen-code/qwen-code@0.24.4"
+)
+
+// The same programs as they were a year ago. Two of them had other names.
+const (
+	OldGemini    = "@google/gemini-cli@0.16.0"
+	OldOpenCode  = "opencode-ai@1.0.61"
+	OldClaudeACP = "@zed-industries/claude-code-acp@0.10.5"
+	OldCodexACP  = "@zed-industries/codex-acp@0.4.4"
+	OldQwen      = "@qwen-code/qwen-code@0.1.4"
 )
 
 // A2A is the SDK whose client speaks to our agents. OldA2A has agents of A2A 0.3, to which we speak.

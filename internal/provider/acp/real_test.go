@@ -43,20 +43,29 @@ type program struct {
 }
 
 var programs = []program{
-	{name: "claude", spec: "@agentclientprotocol/claude-agent-acp@0.49.0", bin: "claude-agent-acp", key: "ANTHROPIC_API_KEY", env: claudeEnv,
+	{name: "claude", spec: npmtest.ClaudeACP, bin: "claude-agent-acp", key: "ANTHROPIC_API_KEY", env: claudeEnv,
 		shell: modeltest.Call{Name: "Bash", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
+	// The newest codex-acp is in the ring of cmd/swarm: its models have other tools than these tests know.
 	{name: "codex", spec: "@zed-industries/codex-acp@0.16.0", bin: "codex-acp", key: "OPENAI_API_KEY", env: codexEnv,
 		shell: modeltest.Call{Name: "shell_command", Args: `{"command": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "make a file"}`},
 		onNo:  swarm.Denied}, // it gives up
-	{name: "gemini", spec: "@google/gemini-cli@0.61.0", bin: "gemini", kind: "gemini", key: "GEMINI_API_KEY", env: geminiEnv, model: "gemini-2.5-flash",
+	{name: "gemini", spec: npmtest.Gemini, bin: "gemini", kind: "gemini", key: "GEMINI_API_KEY", env: geminiEnv, model: "gemini-2.5-flash",
 		shell: modeltest.Call{Name: "run_shell_command", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
-	{name: "opencode", spec: "opencode-ai@1.18.33", bin: "opencode", args: []string{"acp"}, key: "LOCAL_API_KEY", env: opencodeEnv, model: "local/m",
+	{name: "opencode", spec: npmtest.OpenCode, bin: "opencode", args: []string{"acp"}, key: "LOCAL_API_KEY", env: opencodeEnv, model: "local/m",
 		shell: modeltest.Call{Name: "bash", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
+	{name: "qwen", spec: npmtest.Qwen, bin: "qwen", args: []string{"--acp"}, key: "OPENAI_API_KEY", env: qwenEnv,
+		shell: modeltest.Call{Name: "run_shell_command", Args: `{"command": "touch made.txt", "description": "make a file", "is_background": false}`}},
 }
 
 func claudeEnv(d *desk) map[string]string {
 	return map[string]string{"ANTHROPIC_BASE_URL": d.server.URL, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
-		"ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_MAX_RETRIES": "1"}
+		"CLAUDE_CODE_MAX_RETRIES": "1"}
+}
+
+func qwenEnv(d *desk) map[string]string {
+	d.file(".qwen/settings.json", `{"security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false},
+		"memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false}}`) // these ask the model by themselves
+	return map[string]string{"OPENAI_BASE_URL": d.server.URL + "/v1", "OPENAI_MODEL": "m"}
 }
 
 func codexEnv(d *desk) map[string]string {
@@ -147,7 +156,7 @@ func (d *desk) open() provider.Provider {
 		env[p.key] = "" // taken from our environment
 	}
 	a, err := acp.Open(swarm.ProviderSpec{Name: p.name, Kind: cmp.Or(p.kind, "acp"), Command: append([]string{d.path}, p.args...), Env: env},
-		provider.Options{Dir: d.dir, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "TMPDIR=" + d.home, p.key + "=" + modelKey}})
+		provider.Options{Dir: d.dir, Environ: []string{"PATH=" + filepath.Dir(npmtest.Path(d, npmtest.Node, "node")) + ":" + os.Getenv("PATH"), "HOME=" + d.home, "TMPDIR=" + d.home, p.key + "=" + modelKey}})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -255,10 +264,11 @@ func TestRealAgentGoesOnWithItsSession(t *testing.T) {
 	eachProgram(t, func(t *testing.T, p program) {
 		d := newDesk(t, p, text)
 		first, err := d.turn(d.request("plan/1/1", hello))
-		if err != nil || string(first.Output) != "Hello, planner." || first.Session == "" {
+		// codex-acp warns in its first message that it does not know the model.
+		if err != nil || !strings.HasSuffix(string(first.Output), "Hello, planner.") || first.Session == "" {
 			t.Fatalf("%+v, %v: %s", first, err, d.said.String())
 		}
-		if u := first.Usage; p.name != "codex" && (u.InputTokens != 1200 || u.OutputTokens != 30) { // which does not tell
+		if u := first.Usage; p.name != "qwen" && p.name != "codex" && (u.InputTokens != 1200 || u.OutputTokens != 30) { // which does not tell
 			t.Errorf("it has cost %+v", u)
 		}
 
@@ -271,6 +281,9 @@ func TestRealAgentGoesOnWithItsSession(t *testing.T) {
 		asked := d.server.Requests()
 		if last := asked[len(asked)-1]; len(asked) != 2 || !slices.Equal(last.Said, []string{hello, again}) {
 			t.Fatalf("the model was told %q", last.Said)
+		}
+		if p.name == "claude" {
+			first.Usage.USD = second.Usage.USD // which has the cost of the session's title in the first turn
 		}
 		if second.Usage != first.Usage { // and not that of both
 			t.Errorf("it has cost %+v, then %+v", first.Usage, second.Usage)
@@ -345,6 +358,9 @@ func TestRealAgentInTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachProgram(t, func(t *testing.T, p program) {
+				if p.name == "qwen" && name == "limited" {
+					t.Skip("it asks again by itself for many minutes, whatever it is told")
+				}
 				d := newDesk(t, p, c.answer)
 				reply, err := d.turn(d.request("plan/1/1", hello))
 				if swarm.KindOf(err) != c.kind || hint(err) == "" {
@@ -384,7 +400,7 @@ func TestRealAgentIsInterrupted(t *testing.T) {
 		r := d.request("plan/1/2", "the whole prompt")
 		r.Session, r.Fresh = first.Session, again
 		reply, err := d.turn(r)
-		if err != nil || string(reply.Output) != "Hello, planner." {
+		if err != nil || !strings.HasSuffix(string(reply.Output), "Hello, planner.") {
 			t.Fatalf("%q, %v: %s", reply.Output, err, d.said.String())
 		}
 		cut(d.request("plan/1/3", hello), swarm.CutByCancel)
