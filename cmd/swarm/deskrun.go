@@ -20,6 +20,9 @@ import (
 	"swarm/internal/term"
 )
 
+// deskRunID is the run of workers that are in none.
+const deskRunID swarm.RunID = "desk"
+
 // A deskRun is one attempt at a desk.
 type deskRun struct {
 	*desk.Desk
@@ -89,6 +92,11 @@ func (a *app) runDesk(r *deskRun) error {
 	if errs := wrongInbox(r.Desk); len(errs) > 0 {
 		return errs[0]
 	}
+	if len(r.command) > 0 { // a command that cannot be started changes nothing
+		if _, err := r.job(); err != nil {
+			return err
+		}
+	}
 	begun, err := r.prepare(ctx)
 	if err != nil {
 		return err
@@ -135,6 +143,9 @@ func (r *deskRun) prepare(ctx context.Context) (begun bool, err error) {
 	state := now.Status.State
 	switch {
 	case state == desk.Pending && now.Violation == nil:
+		if len(r.command) > 0 {
+			r.endOrphans()
+		}
 		return false, nil
 	case len(r.command) == 0 && !r.again && (state == desk.Running || state == desk.Completed):
 		return true, nil
@@ -146,11 +157,18 @@ func (r *deskRun) prepare(ctx context.Context) (begun bool, err error) {
 		return false, swarm.Errorf(swarm.BadInput, "the desk %s is %s", r.Name(), what).
 			WithHint("for another attempt: swarm desk run --again %s", r.Path())
 	}
+	r.endOrphans()
 	why := desk.Failure{Message: "a person asked for another attempt"}
 	if state == desk.Failed && now.Status.Error != nil {
 		why = *now.Status.Error
 	}
 	return false, r.Reset(r.Attempts()+1, why)
+}
+
+// endOrphans ends the worker of an earlier command that was killed. The caller has the lock of the desk, so
+// no other command has started it.
+func (r *deskRun) endOrphans() {
+	process.EndMarked("SWARM_RUN_ID="+string(deskRunID), "SWARM_DESK="+r.Path())
 }
 
 // awaitOthers waits for the desks that this one depends on, and copies what they have for it.
@@ -250,7 +268,7 @@ func (r *deskRun) job() (process.Job, error) {
 	if err != nil {
 		return process.Job{}, err
 	}
-	mark := process.Mark{Run: "desk", Task: r.Name(), Agent: swarm.AgentOf(r.Name()), Turn: rand.Text(), Iteration: 1, Attempt: r.Attempts() + 1}
+	mark := process.Mark{Run: deskRunID, Task: r.Name(), Agent: swarm.AgentOf(r.Name()), Turn: rand.Text(), Iteration: 1, Attempt: r.Attempts() + 1}
 	env, err := environment.Of(mark, nil, r.Path())
 	if err != nil {
 		return process.Job{}, err

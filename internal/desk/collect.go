@@ -228,6 +228,10 @@ func (d *Desk) missing(files []File) (violations []*swarm.Error) {
 		violations = append(violations, &swarm.Error{Kind: swarm.Protocol, File: filepath.Join(d.path, SummaryFile),
 			Msg: "the worker completed without a summary", Hint: "write what was done into " + SummaryFile})
 	}
+	if slices.ContainsFunc(files, func(f File) bool { return f.Kind == Summary && f.Large }) {
+		violations = append(violations, &swarm.Error{Kind: swarm.Protocol, File: filepath.Join(d.path, SummaryFile),
+			Msg: "the summary has more than 4 MB, and is the output", Hint: "put the work into a file of its own, and a short summary into " + SummaryFile})
+	}
 	if !has(Deliverable) {
 		violations = append(violations, &swarm.Error{Kind: swarm.Protocol, File: filepath.Join(d.path, Outbox),
 			Msg: "the worker completed without a deliverable", Hint: "put the work product itself into outbox/, beside summary.md"})
@@ -484,6 +488,9 @@ func (d *Desk) export(f File, to *os.Root, name string) (err error) {
 	}
 	if err = errors.Join(err, out.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
 		err = errors.New("the worker changed it after it was collected")
+	}
+	if err != nil { // half a file under the name would pass for the whole one
+		err = errors.Join(err, to.Remove(name))
 	}
 	return err
 }

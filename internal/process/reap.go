@@ -25,6 +25,12 @@ func Reap(runID swarm.RunID, driver int, folder string) (ended int, all bool) {
 	return ended, !spared && cgroupOf(folder, runID, driver) == nil
 }
 
+// EndMarked ends the processes whose environment holds all of these variables, NAME=VALUE, without this
+// process and its ancestors. It returns how many it found.
+func EndMarked(variables ...string) (ended int) {
+	return endMarked(DefaultGrace, markSet{env: variables})
+}
+
 // HasOrphans reports that a driver of a run has ended, and that processes which it started have not.
 func HasOrphans(runID swarm.RunID, driver int) bool {
 	return errors.Is(syscall.Kill(driver, 0), syscall.ESRCH) && len(marked(marksOf(runID, driver))) > 0
