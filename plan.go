@@ -82,9 +82,11 @@ type Task struct {
 	Desk        Worker            `json:"desk,omitempty"`    // who does it at a desk; "" = as the agent says
 	// OldDesk is the task's desk in the run that this one retries, if the task is not done again, or if a
 	// person has corrected the inbox of that desk.
-	OldDesk string     `json:"old_desk,omitempty"`
-	Files   []string   `json:"files,omitempty"` // files and folders that its desk gets; absolute
-	Swarm   *SwarmTask `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does
+	OldDesk string `json:"old_desk,omitempty"`
+	// OldInstructions says that the person has also rewritten the instructions.
+	OldInstructions bool       `json:"old_instructions,omitempty"`
+	Files           []string   `json:"files,omitempty"` // files and folders that its desk gets; absolute
+	Swarm           *SwarmTask `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does
 }
 
 // A Worker says who works at a desk, the folder through which a turn is done by files.

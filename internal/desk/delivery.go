@@ -117,3 +117,15 @@ func (d *Desk) recordLarge(f File) (Recorded, error) {
 	r.Path = file
 	return r, nil
 }
+
+// Targets lists where the outputs of a dependency are in the inbox.
+func (d Dependency) Targets() (names []string) {
+	folder, err := d.folder()
+	if err != nil {
+		return nil
+	}
+	for _, output := range d.Outputs {
+		names = append(names, path.Join(folder, path.Base(output)))
+	}
+	return names
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -212,13 +213,18 @@ func (in Input) open() (*os.Root, string, error) {
 
 // copyFrom copies a file or a folder of another root into this desk.
 func (d *Desk) copyFrom(from *os.Root, source, name string) (large []Recorded, err error) {
+	return d.copyTree(from, source, name, nil)
+}
+
+// copyTree is copyFrom. skip may leave out folders and files of the source.
+func (d *Desk) copyTree(from *os.Root, source, name string, skip func(string) bool) (large []Recorded, err error) {
 	info, err := from.Lstat(source)
 	if err != nil {
 		return nil, unusable(filepath.Join(from.Name(), source), err)
 	}
 	files := []entry{{source, info}}
 	if info.IsDir() {
-		if files, err = walk(from, source, nil); err != nil {
+		if files, err = walk(from, source, skip); err != nil {
 			return nil, unusable(filepath.Join(from.Name(), source), err)
 		}
 		if err := d.root.MkdirAll(name, 0o755); err != nil {
@@ -271,13 +277,22 @@ func (d *Desk) copyFile(from *os.Root, source, name string) (reference *Recorded
 	return nil, nil
 }
 
-// TakeInputs replaces SKILL.md and the inbox by those of another desk, which a person has corrected. It
-// returns the new manifest.
-func (d *Desk) TakeInputs(from *Desk) (Manifest, error) {
-	if err := d.root.RemoveAll(Inbox); err != nil {
+// TakeInputs replaces SKILL.md and the inbox by those of another desk, which a person has corrected. Files
+// and folders of the inbox that are fresh stay as they are here. It returns the new manifest.
+func (d *Desk) TakeInputs(from *Desk, fresh []string) (Manifest, error) {
+	isFresh := func(name string) bool {
+		return slices.ContainsFunc(fresh, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") })
+	}
+	mine, err := walk(d.root, Inbox, isFresh)
+	if err != nil {
 		return Manifest{}, d.unusable(Inbox, err)
 	}
-	large, err := d.copyFrom(from.root, Inbox, Inbox)
+	for _, f := range mine {
+		if err := d.root.Remove(f.path); err != nil {
+			return Manifest{}, d.unusable(f.path, err)
+		}
+	}
+	large, err := d.copyTree(from.root, Inbox, Inbox, isFresh)
 	if err != nil {
 		return Manifest{}, err
 	}

@@ -79,19 +79,51 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 		if err != nil {
 			return err
 		}
-		if len(keys) > 0 { // the newest is first
-			opened, _, err := swarm.FindBody[swarm.DeskOpening](log, keys[0])
-			if err != nil {
-				return err
-			}
-			t.OldDesk = opened.Dir
+		if len(keys) == 0 {
+			continue
 		}
-		var inputs json.RawMessage
-		if _, again := redo[t.Name]; again && !h.DeskInputs(t.OldDesk, &inputs) {
+		opened, _, err := swarm.FindBody[swarm.DeskOpening](log, keys[0]) // the newest is first
+		if err != nil {
+			return err
+		}
+		t.OldDesk, t.OldInstructions = opened.Dir, false
+		if _, again := redo[t.Name]; !again {
+			continue
+		}
+		var corrected inputs
+		if !h.DeskInputs(t.OldDesk, &corrected) {
 			t.OldDesk = ""
+			continue
 		}
+		var before inputs
+		text, err := log.Body(opened.Manifest)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &before); err != nil {
+			return swarm.Errorf(swarm.Storage, "the inputs of the desk of %s cannot be read: %w", t.Name, err)
+		}
+		t.OldInstructions = corrected.instructions() != before.instructions()
 	}
 	return nil
+}
+
+// inputs are the part of the manifest of a desk that a retry looks at.
+type inputs struct {
+	Files []struct {
+		Path   string `json:"path"`
+		SHA256 string `json:"sha256"`
+	} `json:"files"`
+}
+
+// instructions returns the hash of the instructions.
+func (in inputs) instructions() string {
+	for _, f := range in.Files {
+		if f.Path == "inbox/instructions.md" {
+			return f.SHA256
+		}
+	}
+	return ""
 }
 
 // parts returns the tasks of the run, or the agents of a team, which have no dependencies.

@@ -76,7 +76,7 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 			return nil, err
 		}
 		if !opened { // an iteration after that starts from the plan
-			t.Corrected = w.task.OldDesk
+			t.Corrected, t.Rewritten = w.task.OldDesk, w.task.OldInstructions
 		}
 	}
 	t.Open = func(m desk.Manifest) error { return r.openDesk(w, m) }
@@ -152,6 +152,7 @@ func (r *Runner) needs(w *work) (all []deskwork.Need, err error) {
 			if err != nil {
 				return nil, err
 			}
+			n.Again = opened
 			if !opened && other.OldDesk != "" {
 				n.Dir = other.OldDesk
 			}

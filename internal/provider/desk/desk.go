@@ -44,7 +44,8 @@ func (n nobody) Turn(context.Context, provider.Request, func(swarm.Delta)) (prov
 // A Need is a task that another one depends on.
 type Need struct {
 	swarm.Dependency
-	Dir string // its desk; "" = it has none
+	Dir   string // its desk; "" = it has none
+	Again bool   // this run has done it, and not one that it retries
 	// Delivered are the files that were collected there; nil = they are not known, and those that are there
 	// now are passed on.
 	Delivered []desk.Delivery
@@ -63,6 +64,7 @@ type Turn struct {
 	Messages string
 	// Corrected is a desk of the run that this one retries, whose inbox a person has corrected; "" = none.
 	Corrected string
+	Rewritten bool // the person has also rewritten its instructions
 	// Archive is the name under which the desk of an earlier iteration is archived.
 	Archive string
 	// Failures say why the earlier attempts of this iteration failed.
@@ -282,12 +284,40 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	}
 	d, m, err := desk.Create(t.making(), s)
 	if err == nil && corrected != nil {
-		m, err = d.TakeInputs(corrected)
+		references := m.References
+		if m, err = d.TakeInputs(corrected, t.fresh(s, corrected)); err == nil {
+			m.References = references
+		}
 	}
 	if err != nil {
 		return nil, none, swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
 	}
 	return d, m, nil
+}
+
+// fresh are the paths of a new inbox that are not taken from a corrected one: what tasks that were done again
+// have delivered, and what tells of it. Instructions that a person has rewritten stay theirs.
+func (t *Turn) fresh(s desk.Setup, corrected *desk.Desk) (paths []string) {
+	old, _ := corrected.Dependencies() // what cannot be read is corrected as well
+	for _, n := range t.Needs {
+		if !n.Again {
+			continue
+		}
+		for _, deps := range []*desk.Dependencies{s.Dependencies, &old} {
+			for _, d := range deps.DependsOn {
+				if d.Agent == n.Task {
+					paths = append(paths, d.Targets()...)
+				}
+			}
+		}
+	}
+	if paths != nil {
+		paths = append(paths, desk.DependenciesFile)
+		if !t.Rewritten {
+			paths = append(paths, desk.InstructionsFile)
+		}
+	}
+	return paths
 }
 
 // addNeeds adds the files of the task, and the outputs of the tasks that it depends on, to the inputs of
