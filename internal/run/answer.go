@@ -45,12 +45,13 @@ func (r *Reader) Answer() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	for _, ref := range view.FindReferences(a.Text) {
+	known := func(name string) bool { return findSource(name, p.Tasks) >= 0 }
+	for _, ref := range view.FindReferences(a.Text, known) {
 		found, ok, err := r.resolve(ref, p.Tasks)
 		if err != nil {
 			return Answer{}, err
 		}
-		if ok {
+		if ok || t.Agent == swarm.Supervisor { // an agent's own result is not asked for references
 			a.References = append(a.References, found)
 		}
 	}
@@ -76,12 +77,17 @@ func (r *Reader) Report() (view.Report, error) {
 	return view.Report{Picture: p, Details: d}, nil
 }
 
+// findSource returns the index of the agent that a reference names, by itself or by its subtask, or -1.
+func findSource(name string, tasks []view.Task) int {
+	return slices.IndexFunc(tasks, func(t view.Task) bool { return t.Subtask != nil && (t.Agent == name || t.Subtask.ID == name) })
+}
+
 // resolve looks up a reference. It names an agent of the swarm or a subtask, and an iteration. ok is
-// false if it names neither: then it is ordinary text, such as an index.
+// false if it names neither.
 func (r *Reader) resolve(ref string, tasks []view.Task) (found view.Reference, ok bool, err error) {
 	found.Ref = ref
 	name, number, _ := strings.Cut(ref, "/")
-	at := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Subtask != nil && (t.Agent == name || t.Subtask.ID == name) })
+	at := findSource(name, tasks)
 	if at < 0 {
 		return found, false, nil
 	}

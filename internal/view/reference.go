@@ -25,14 +25,24 @@ var (
 )
 
 // FindReferences returns the references in a text, each once, in their order. A pair of brackets may
-// hold several: [takao/3, mitaka/5].
-func FindReferences(text string) (refs []string) {
-	for _, in := range bracketed.FindAllStringSubmatch(text, -1) {
-		for _, one := range listed.Split(strings.TrimSpace(in[1]), -1) {
-			if m := reference.FindStringSubmatch(one); m != nil && !slices.Contains(refs, m[1]) {
+// hold several: [takao/3, mitaka/5]. One that says nobody's name counts too, because a model may make
+// it up, but not right after a word, where it is an index: list[n/2].
+func FindReferences(text string, known func(name string) bool) (refs []string) {
+	for _, at := range bracketed.FindAllStringSubmatchIndex(text, -1) {
+		index := at[0] > 0 && isWord(text[at[0]-1])
+		for _, one := range listed.Split(strings.TrimSpace(text[at[2]:at[3]]), -1) {
+			m := reference.FindStringSubmatch(one)
+			if m == nil || slices.Contains(refs, m[1]) {
+				continue
+			}
+			if name, _, _ := strings.Cut(m[1], "/"); !index || known(name) {
 				refs = append(refs, m[1])
 			}
 		}
 	}
 	return refs
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c == ']' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -15,9 +15,10 @@ func TestFindReferences(t *testing.T) {
 		"[takao/9999999999999999999999]":                      {"takao/9999999999999999999999"},
 		"No brackets: takao/3":                                nil,
 		"[unclosed takao/3":                                   nil,
-		"[[takao/3]]":                                         {"takao/3"},
+		"list[n/2], list[0][n/2], but claim[takao/2] [n/3]":   {"takao/2", "n/3"},
+		"[[takao/3]]": {"takao/3"},
 	} {
-		if got := FindReferences(text); !slices.Equal(got, want) {
+		if got := FindReferences(text, func(name string) bool { return name == "takao" }); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
