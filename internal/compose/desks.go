@@ -60,6 +60,9 @@ func (c *compiler) worker(t *task) swarm.Worker {
 // checkDesks checks what the selected tasks and their agents say about desks.
 func (c *compiler) checkDesks(sel *selection) {
 	for _, a := range c.agentsOf(sel) {
+		if c.agentWorker(a) != "" {
+			c.checkDeskName(a.node, a.name)
+		}
 		if k := a.keys; k != nil && a.spec != nil {
 			c.checkWorker(a, k.Worker, k.Desk, c.agentWorker(a) != "" && !(k.Desk.given() && !k.Desk.value))
 		}
@@ -72,6 +75,9 @@ func (c *compiler) checkDesks(sel *selection) {
 		}
 		has := v.Desk.value || !v.Desk.given() && c.agentWorker(a) != ""
 		c.checkWorker(a, v.Worker, v.Desk, has)
+		if has {
+			c.checkDeskName(t.key, t.name)
+		}
 		if w := v.Workdir; has && w.given() {
 			c.fail(w.node, "the task %q has a desk, and works in that folder", t.name).
 				WithHint("leave workdir out; desks: DIR at the top of the file says where the desks are")
@@ -87,6 +93,14 @@ func (c *compiler) checkDesks(sel *selection) {
 	}
 	if d := c.file.Desks; d.given() {
 		c.checkFolder("desks", d, "the desks then are in the state folder")
+	}
+}
+
+// checkDeskName refuses the name of the folder that lies beside the desks of a team.
+func (c *compiler) checkDeskName(node *yaml.Node, name string) {
+	if name == "messages" && c.file.Edges.given() {
+		c.fail(node, "%q is the folder by which agents at desks write to each other, and no name for a desk", name).
+			WithHint("give it another name")
 	}
 }
 
