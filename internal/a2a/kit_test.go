@@ -39,7 +39,7 @@ func TestACardIsCached(t *testing.T) {
 	h := open(t)
 	h.project("")
 	const path = "/a2a/coder/.well-known/agent-card.json"
-	_, header, _ := h.get(h.request("GET", path, "")) //nolint:bodyclose // get closes it
+	_, header, _ := h.get(h.request("GET", path, ""))
 	etag := header.Get("ETag")
 	if etag == "" || header.Get("Last-Modified") == "" || !strings.Contains(header.Get("Cache-Control"), "max-age=") {
 		t.Errorf("the card has the headers %v", header)
@@ -50,7 +50,7 @@ func TestACardIsCached(t *testing.T) {
 		t.Errorf("asked again: %d %s", status, text)
 	}
 	again.URL.Path = "/a2a/chief/.well-known/agent-card.json"
-	if status, header, _ := h.get(again); status != http.StatusOK || header.Get("ETag") == etag { //nolint:bodyclose // get closes it
+	if status, header, _ := h.get(again); status != http.StatusOK || header.Get("ETag") == etag {
 		t.Errorf("another card: %d %v", status, header)
 	}
 }
