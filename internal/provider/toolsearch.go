@@ -2,6 +2,7 @@ package provider
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ import (
 var toolSearches = []struct {
 	programs []string
 	args     []string
+	unless   string // a word of the command line with which the program does not know args
 	env      map[string]string
 }{
 	{
@@ -20,6 +22,7 @@ var toolSearches = []struct {
 	{
 		programs: []string{"qwen", "qwen-code"},
 		args:     []string{"--exclude-tools=tool_search"},
+		unless:   "--experimental-acp", // of versions that have no such search, and refuse unknown arguments
 		// Else it asks its model first, and our server for its tools meanwhile.
 		env: map[string]string{"QWEN_CODE_LEGACY_MCP_BLOCKING": "1"},
 	},
@@ -39,7 +42,11 @@ func ShowAllTools(command ...string) (args []string, env map[string]string) {
 		}
 		for _, s := range toolSearches {
 			for _, program := range s.programs {
-				if name == program {
+				switch {
+				case name != program:
+				case s.unless != "" && slices.Contains(command, s.unless):
+					return nil, s.env
+				default:
 					return s.args, s.env
 				}
 			}

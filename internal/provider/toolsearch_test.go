@@ -15,6 +15,7 @@ func TestShowAllTools(t *testing.T) {
 		"node node_modules/.bin/claude-code-acp":              "ENABLE_TOOL_SEARCH=false",
 		"qwen --acp":                                          "--exclude-tools=tool_search QWEN_CODE_LEGACY_MCP_BLOCKING=1",
 		"npx @qwen-code/qwen-code --acp":                      "--exclude-tools=tool_search QWEN_CODE_LEGACY_MCP_BLOCKING=1",
+		"qwen --experimental-acp":                             "QWEN_CODE_LEGACY_MCP_BLOCKING=1",
 		"npx @qwen-code/qwen-code@latest":                     "--exclude-tools=tool_search QWEN_CODE_LEGACY_MCP_BLOCKING=1",
 		"gemini --acp":                                        "",
 		"my-claude":                                           "",
