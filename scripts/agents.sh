@@ -23,7 +23,7 @@ for agent in "$@"; do
 	codex-acp) spec="@agentclientprotocol/codex-acp@2.6.0 @zed-industries/codex-acp@0.16.0" ;;
 	qwen) spec="@qwen-code/qwen-code@0.24.4 $node" ;;
 	acp-old) # as they were a year ago
-		spec="@google/gemini-cli@0.16.0 opencode-ai@1.0.61 @zed-industries/claude-code-acp@0.10.5 @zed-industries/codex-acp@0.4.4 @qwen-code/qwen-code@0.1.4"
+		spec="@zed-industries/claude-code-acp@0.10.5 @zed-industries/codex-acp@0.4.4"
 		;;
 	*)
 		echo "agents.sh: there is no agent $agent; $usage" >&2

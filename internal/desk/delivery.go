@@ -100,7 +100,7 @@ func (d *Desk) deliveredContent(f Delivery) ([]byte, error) {
 // recordLarge returns the reference to a file that was collected, if it is still the same.
 func (d *Desk) recordLarge(f File) (Recorded, error) {
 	var r Recorded
-	var err error = fs.ErrNotExist
+	err := fs.ErrNotExist
 	file := f.Path
 	if d != nil {
 		file = filepath.Join(d.path, f.Path)

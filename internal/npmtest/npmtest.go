@@ -27,11 +27,8 @@ const (
 
 // The same programs as they were a year ago. Two of them had other names.
 const (
-	OldGemini    = "@google/gemini-cli@0.16.0"
-	OldOpenCode  = "opencode-ai@1.0.61"
 	OldClaudeACP = "@zed-industries/claude-code-acp@0.10.5"
 	OldCodexACP  = "@zed-industries/codex-acp@0.4.4"
-	OldQwen      = "@qwen-code/qwen-code@0.1.4"
 )
 
 // A2A is the SDK whose client speaks to our agents. OldA2A has agents of A2A 0.3, to which we speak.
