@@ -47,13 +47,23 @@ func TestRealMoreScripts(t *testing.T) {
 
 // TestRealACPScripts are those whose agents all speak the Agent Client Protocol.
 func TestRealACPScripts(t *testing.T) {
+	onlyWithAgents(t)
 	runScripts(t, "real-acp", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode", npmtest.Node, "node",
 		npmtest.ClaudeACP, "claude-agent-acp", npmtest.CodexACP, "codex-acp", npmtest.Qwen, "qwen"))
 }
 
 // TestRealOldACPScripts are the like with programs of a year ago.
 func TestRealOldACPScripts(t *testing.T) {
+	onlyWithAgents(t)
 	runScripts(t, "real-acp-old", pathWith(t, npmtest.OldClaudeACP, "claude-code-acp", npmtest.OldCodexACP, "codex-acp"))
+}
+
+// onlyWithAgents leaves a test to `make test-agents`: its programs take a minute to start.
+func onlyWithAgents(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SWARM_TEST_AGENTS") == "" {
+		t.Skip("make test-agents runs it")
+	}
 }
 
 // TestA2AScripts runs scripts in which the client of our agents is the JavaScript SDK of A2A, where
