@@ -20,6 +20,8 @@ func sideRequest(r Request) string {
 	switch {
 	case strings.HasSuffix(r.Path, ":countTokens"):
 		return "the length of a prompt"
+	case len(r.Said) > 0 && strings.HasPrefix(r.Said[len(r.Said)-1], "[SUGGESTION MODE:"): // of qwen-code
+		return "what a person might type next"
 	case len(r.Tools) > 0 || !slices.ContainsFunc(codingAgents, func(name string) bool { return strings.HasPrefix(agent, name) }):
 		return ""
 	}

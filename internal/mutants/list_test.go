@@ -111,7 +111,7 @@ var all = []mutant{
 		`case b.Tokens > 0 && after.Tokens() > b.Tokens:`, `case false:`,
 		"internal/turn", "^TestReservationsOfTwoWorkersKeepOneBudget$", slow},
 	{"a crash does not give a reservation back", "internal/turn/budget.go",
-		`a.used = a.used.Plus(a.reserved[e.Turn])`, ``,
+		`s.used = s.used.Plus(a.reserved[e.Turn])`, `_ = s`,
 		"internal/turn", "^TestABudgetOutlivesItsWorkers$", slow},
 	{"a cancel cuts the running turn", "internal/turn/control.go",
 		"case swarm.CommandCancel:\n\t\treturn swarm.CutByCancel", "case swarm.CommandCancel:\n\t\treturn \"\"",
@@ -226,10 +226,10 @@ var all = []mutant{
 		`for _, above := range process.Ancestors(child) {`, `for _, above := range process.Ancestors(child)[:0] {`,
 		"internal/control", "^TestADriverIsFoundByItsPIDAndItsStartTime$", quick},
 	{"an agent steers only what its own turn began", "internal/control/caller.go",
-		`if *parent == c.TurnRef {`, `if parent.Run == c.Run {`,
+		`if *start.Parent == c.TurnRef {`, `if start.Parent.Run == c.Run {`,
 		"cmd/swarm", "^TestScripts$/^person-only$", slow},
 	{"an agent steers what was begun by what it began", "internal/control/caller.go",
-		`id = parent.Run
+		`id = start.Parent.Run
 	}`, `return false
 	}`,
 		"cmd/swarm", "^TestScripts$/^person-only$", slow},

@@ -149,7 +149,12 @@ func Login(ctx context.Context, spec swarm.ToolServer, o ServerOptions, show fun
 	back := &callback{answers: make(chan *auth.AuthorizationResult, 1), failed: make(chan error, 1)}
 	page := &http.Server{Handler: back, ReadHeaderTimeout: startTime}
 	go func() { _ = page.Serve(listener) }() // ends with Close
-	defer page.Close()
+	defer func() {                           // the browser that brought the answer gets its page
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = page.Shutdown(ending)
+		_ = page.Close()
+	}()
 	redirect := fmt.Sprintf("http://%s/callback", listener.Addr())
 	l := &link{gone: make(chan struct{})}
 	transport, err := s.dial(l)
