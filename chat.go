@@ -52,11 +52,11 @@ type Exchange struct {
 }
 
 // A History says how much of its session a turn was sent. The newest turns are sent whole, those
-// before them without the results of their tools, and of the oldest ones only a summary.
+// before them without the results of their tools, and the oldest ones as one line each.
 type History struct {
 	Turns   int   `json:"turns"`             // of the session so far
 	Short   int   `json:"short,omitempty"`   // the oldest of them, whose tool results are left out
-	Dropped int   `json:"dropped,omitempty"` // the oldest of those, of which only a summary is sent
+	Dropped int   `json:"dropped,omitempty"` // the oldest of those: one line of each is sent
 	Tokens  int64 `json:"tokens"`            // of what is sent; estimated
 }
 

@@ -187,7 +187,7 @@ func (d *Desk) CheckDeadlock() error {
 	find = func(from *Desk, way []string) error {
 		deps, err := from.Dependencies()
 		if err != nil {
-			return nil //nolint:nilerr // whoever runs that desk is told
+			return nil //nolint:nilerr // `swarm desk run` of that desk reports it
 		}
 		for _, name := range deps.Names() {
 			way := append(slices.Clone(way), name)

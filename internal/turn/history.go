@@ -255,7 +255,7 @@ func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
 	return "Here turns are left out to save room. In short, the oldest first:\n" + strings.Join(lines, ""), nil
 }
 
-// describe makes the line of a turn: what the agent was told, whom it told what, and what it said.
+// describe makes the line of a turn: the prompt, the messages that the agent sent, and its answer.
 func (r *Runner) describe(t *exchanged) error {
 	if t.line != "" {
 		return nil
