@@ -395,6 +395,7 @@ type Retry struct {
 	Attempt   int           `json:"attempt"` // the attempt that failed
 	Reason    string        `json:"reason"`
 	After     time.Duration `json:"after,omitempty"`
+	Room      bool          `json:"room,omitempty"` // the attempt never began: it waits until another turn leaves room in the budget
 }
 
 // A TaskEnd says how a task ended in an iteration.
@@ -675,7 +676,10 @@ type CallEnd struct {
 	Requests []ModelRequest `json:"requests,omitempty"`
 	// Unbegun says that the turn ended without a call of the provider. A crash cut any start that
 	// the log has.
-	Unbegun bool   `json:"unbegun,omitempty"`
+	Unbegun bool `json:"unbegun,omitempty"`
+	// Crowded says that the budget had no room for the turn because of what other turns had
+	// reserved. A turn mostly uses less than it reserves, so there may be room when one has ended.
+	Crowded bool   `json:"crowded,omitempty"`
 	Session string `json:"session,omitempty"` // the session, for later turns to continue
 	// SessionTotal is what the session has cost in all, from a program that reports nothing else. The
 	// next turn's usage is the difference to it, whichever process does that turn.

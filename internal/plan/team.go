@@ -21,6 +21,7 @@ type Team struct {
 	owed  int64          // the newest envelope of the run itself that gives a turn
 	dealt int            // number of growth requests that the loop has handled
 
+	freed    int64  // of the loop: sequence number of the newest end of a turn that had begun
 	assigned string // the entry of the task list for which the loop has added a worker last
 	divided  bool   // the loop has begun to add the subtasks that the supervisor has named
 }
@@ -76,6 +77,8 @@ type Member struct {
 	LimitAt time.Time `json:"limit_at,omitzero"` // since when a limit keeps it from a turn; zero = none does
 	Limited time.Time `json:"limited,omitzero"`  // the first of the attempts of its turn that a limit ended; zero = none
 	Using   string    `json:"-"`                 // of the loop: the provider of its turn; "" = its own
+	Crowded int64     `json:"crowded,omitempty"` // the end of the last attempt of its turn, if the budget had no room for it; 0 = it had
+	Called  bool      `json:"called,omitempty"`  // a turn has ended since, so it tries again, before any other
 
 	Leave  Leave           `json:"leave,omitempty"`  // what happens to it when its turn ends
 	End    *swarm.AgentEnd `json:"end,omitempty"`    // why it gets no turn any more
@@ -232,6 +235,7 @@ func (m *Member) consume(upto int64) {
 // begin records that a member's turn has begun.
 func (m *Member) begin(turn swarm.TurnID, seq int64) {
 	m.State, m.Turn, m.Began, m.Retry = MemberRunning, turn, seq, time.Time{}
+	m.Crowded = 0
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	_, m.Turns, m.Attempt = SplitTurn(turn)
 }

@@ -149,7 +149,11 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.begin(turn, t.Seen)
 	}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
-	m.State = MemberIdle
+	m.State, m.Called = MemberIdle, false
+	if !end.Unbegun {
+		t.freed = t.Seen
+		t.callNext()
+	}
 	waits := t.Outlasts(m, &end)
 	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {
@@ -165,6 +169,9 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	case end.Kind == swarm.CutByCancel:
 		m.Leave = leaving(m.Leave)
 	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // these do not count as an attempt
+		if end.Crowded {
+			m.Crowded = t.Seen
+		}
 	case end.Kind == swarm.Mismatch: // the turn does not match the call
 		m.End, m.Trouble = &swarm.AgentEnd{Kind: end.Kind, Reason: end.Reason}, end.Reason
 		t.close(ClosedByStray)
@@ -188,7 +195,11 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	m.End = &end
 	if m.Effort != nil {
 		m.Effort.Last, m.Effort.Began = m.Turn, time.Time{}
+		if m.Crowded > 0 {
+			m.Effort.Unrun++
+		}
 	}
+	m.Crowded, m.Called = 0, false
 	if m.Leave == Leaves {
 		m.Leave = Stays
 	}

@@ -70,6 +70,9 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 	if l := t.held(m); l != nil && m.wants() {
 		waits = append(waits, l.wait())
 	}
+	if m.awaitsRoom() && t.reserving() {
+		waits = append(waits, Wait{For: ForRoom})
+	}
 	if t.Now.Before(m.Retry) {
 		waits = append(waits, Wait{For: ForRetry, Until: m.Retry, Reason: m.Trouble})
 	}

@@ -142,24 +142,25 @@ func (t *Team) cutTurns() (steps []TeamStep) {
 }
 
 // turns starts a turn for each member with mail, as far as there are slots. Running counts cut
-// turns too, so these come first.
+// turns too, so these come first. Then come members that were called because there may be room for
+// them in the budget, and last the supervisor's plan, which does not delay the others.
 func (t *Team) turns() (steps []TeamStep) {
 	if !t.going() {
 		return nil
 	}
-	running := t.Running()
-	for _, replan := range []bool{false, true} { // the supervisor's plan does not delay the others
+	running, reserving, crowded := t.Running(), t.reserving(), t.anyMember((*Member).comesFirst)
+	for pass := range 3 {
 		for i := range t.Members {
 			m := &t.Members[i]
 			if t.Limit > 0 && running >= t.Limit {
 				break
 			}
 			switch {
-			case m.State != MemberDue || t.Now.Before(m.Retry) || !t.hasRoom(m) || replan != (m.Want == WantReplan):
+			case m.State != MemberDue || t.Now.Before(m.Retry) || !t.hasRoom(m) || pass != m.pass():
 				continue
 			case m.Effort != nil && m.Effort.Next != nil:
 				steps = append(steps, m.takeAction())
-			case t.held(m) != nil:
+			case t.held(m) != nil, reserving && (m.awaitsRoom() || crowded && !m.Called):
 				continue
 			default:
 				if m.Using = ""; len(t.Limits) > 0 {
@@ -168,11 +169,23 @@ func (t *Team) turns() (steps []TeamStep) {
 				m.begin(m.nextTurn(), t.Seen)
 				t.startClock(m)
 				steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
+				reserving = true
 			}
 			running++
 		}
 	}
 	return steps
+}
+
+// pass is when a member has its turn among those that begin at the same time.
+func (m *Member) pass() int {
+	switch {
+	case m.Called:
+		return 0
+	case m.Want == WantReplan:
+		return 2
+	}
+	return 1
 }
 
 // asleep says whether nothing more happens by itself: no turn needs a slot, and all mail of the run

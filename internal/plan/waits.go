@@ -30,6 +30,7 @@ const (
 	ForConcurrency WaitFor = "concurrency" // the limit of concurrent copies is reached
 	ForOutput      WaitFor = "output"      // Agent has no output yet
 	ForSlot        WaitFor = "slot"        // the limit of concurrent turns is reached
+	ForRoom        WaitFor = "room"        // other turns have reserved what is left of the budget
 	ForRetry       WaitFor = "retry"       // the next attempt comes at Until
 	ForLimit       WaitFor = "limit"       // the limit of Provider resets at Until
 	ForPerson      WaitFor = "person"      // a person has to decide
@@ -51,6 +52,8 @@ func (w Wait) String() string {
 		return fmt.Sprintf("a place among the copies of %s", w.Task)
 	case ForSlot:
 		return "a free slot"
+	case ForRoom:
+		return "room in the budget"
 	case ForRetry:
 		return "its next attempt"
 	case ForLimit:

@@ -29,7 +29,7 @@ func (t *Team) converge(m *Member, why swarm.Message) {
 // out a provider's limit.
 func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, waits bool) {
 	e := m.Effort
-	if e != nil && m.End == nil && end.Unbegun {
+	if e != nil && m.End == nil && end.Unbegun && !end.Crowded {
 		e.Unrun++
 	}
 	switch {

@@ -141,7 +141,7 @@ func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
 
 func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
 	for _, s := range a.sharesOf(e.Agent, e.Task) {
-		if err := s.room(s.used.Plus(s.all).Minus(a.reserved[e.Turn]), need, e.Turn == a.answer); err != nil {
+		if err := s.room(s.all.Minus(a.reserved[e.Turn]), need, e.Turn == a.answer); err != nil {
 			if a.refused == nil {
 				a.refused = map[int64]error{}
 			}
@@ -165,9 +165,25 @@ func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 	}
 }
 
-// room returns an error if the budget, less the usage of the others, does not cover need. What is
+// A crowdedError refuses a turn for which there is room if the turns that run now use only a part of
+// what they have reserved.
+type crowdedError struct{ error }
+
+func (e crowdedError) Unwrap() error { return e.error }
+
+// room returns an error if the budget does not cover need beside what is used, and what the other
+// turns have reserved. A call that is reserved is as good as used.
+func (s *share) room(reserved, need swarm.Usage, answer bool) error {
+	err := s.covers(s.used.Plus(reserved), need, answer)
+	if err != nil && s.covers(s.used.Plus(swarm.Usage{Calls: reserved.Calls}), need, answer) == nil {
+		return crowdedError{err}
+	}
+	return err
+}
+
+// covers returns an error if the budget, less the usage of the others, does not cover need. What is
 // held back is there for the answer only.
-func (s *share) room(others, need swarm.Usage, answer bool) error {
+func (s *share) covers(others, need swarm.Usage, answer bool) error {
 	held, also := s.budget.Held, func(string, ...any) string { return "" }
 	if answer {
 		held = swarm.Usage{}
@@ -220,13 +236,13 @@ func (r *Runner) reserve(w *work) error {
 	}
 	a := &r.fold.account
 	for _, s := range a.sharesOf(w.c.Agent, w.c.Task) {
-		others := s.used.Plus(s.all)
+		reserved := s.all
 		for _, p := range a.pending {
 			if slices.Contains(a.sharesOf(p.agent, p.task), s) {
-				others = others.Plus(p.need)
+				reserved = reserved.Plus(p.need)
 			}
 		}
-		if err := s.room(others, need, w.c.Want == plan.WantAnswer); err != nil {
+		if err := s.room(reserved, need, w.c.Want == plan.WantAnswer); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (f
 	}
 	end := failure(why)
 	end.Unbegun = true
+	_, end.Crowded = errors.AsType[crowdedError](why)
 	return r.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
 

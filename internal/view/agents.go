@@ -92,7 +92,7 @@ func (r *Run) stuck(p *Picture) string {
 			question = cmp.Or(question, "the run waits for a person who approves the plan: "+t.Waits[0].Reason)
 		case t.awaitsPerson:
 			question = cmp.Or(question, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
-		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForLimit, t.Waits[0].For == plan.ForSlot:
+		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForLimit, t.Waits[0].For == plan.ForSlot, t.Waits[0].For == plan.ForRoom:
 			return ""
 		}
 	}

@@ -106,6 +106,9 @@ func describeTask(e *swarm.Event) string {
 		return "may not: " + a.ID + " was denied" + by(a.Actor) + excerpt.Reason(a.Reason)
 	case swarm.TaskRetrying:
 		r, _ := swarm.Body[swarm.Retry](e)
+		if r.Room {
+			return "waits for room" + excerpt.Reason(r.Reason)
+		}
 		again := "again at once"
 		if r.After > 0 {
 			again = "again in " + r.After.Round(time.Millisecond).String()

@@ -1,0 +1,46 @@
+package plan
+
+import "swarm"
+
+// A turn reserves the most that it may use, and mostly uses less. So a budget that has no room for
+// a turn beside those that run may have room when one of them has ended. A member that was refused
+// for that reason waits until then. It never waits if no other member has a turn: then nothing is
+// left that could make room.
+//
+// Other members begin no turn until those that waited have had theirs. Otherwise a member that has
+// just ended its turn would take the room again, and one could wait until all others are done.
+
+// MayFit says whether a turn that was refused for what others had reserved may fit later: another
+// member has a turn, or one has ended since it asked.
+func (t *Team) MayFit(m *Member, end *swarm.CallEnd) bool {
+	return end.Crowded && end.Kind == swarm.OverBudget && !t.ending() && (t.reserving() || t.freed > m.Began)
+}
+
+// reserving says whether a member has a turn that ends by itself. One that waits for other agents
+// may wait for the very member that waits for room, and an action reserves nothing.
+func (t *Team) reserving() bool {
+	return t.anyMember(func(m *Member) bool { return m.State == MemberCut || m.State == MemberRunning && !m.acting() })
+}
+
+// awaitsRoom says whether a member has no turn because others have reserved what is left of the
+// budget.
+func (m *Member) awaitsRoom() bool { return m.State == MemberDue && m.Crowded > 0 && !m.Called }
+
+// comesFirst says whether a member waits for room, or has its turn after such a wait.
+func (m *Member) comesFirst() bool {
+	return m.awaitsRoom() || m.Called && (m.State == MemberDue || m.InTurn())
+}
+
+// callNext lets the member try again that has waited longest for room. It calls one for each turn
+// that has ended. Otherwise each end of a turn would let all of them try, most of them in vain.
+func (t *Team) callNext() {
+	var first *Member
+	for i := range t.Members {
+		if m := &t.Members[i]; m.awaitsRoom() && (first == nil || m.Crowded < first.Crowded) {
+			first = m
+		}
+	}
+	if first != nil {
+		first.Called = true
+	}
+}
