@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,174 +16,13 @@ import (
 	"swarm"
 	"swarm/internal/compose"
 	"swarm/internal/control"
-	"swarm/internal/flow"
 	"swarm/internal/process"
-	"swarm/internal/project"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 	"swarm/internal/registry"
 	"swarm/internal/term"
 	"swarm/internal/tool"
 )
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the program's version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.print(map[string]string{"version": version, "loops": flow.Version, "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH})
-			}
-			_, err := fmt.Fprintf(a.stdout, "swarm %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
-}
-
-func (a *app) schemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "schema",
-		Short:   "Print the JSON Schema of swarm.yaml, for editors",
-		Example: "  swarm schema > swarm/swarm.schema.json\n  # and as the first line of swarm/swarm.yaml, as swarm init writes it:\n  # yaml-language-server: $schema=swarm.schema.json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := a.stdout.Write(append(compose.Schema(), '\n'))
-			return err
-		},
-	}
-}
-
-func (a *app) initCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "init",
-		Short: "Write a small working swarm/swarm.yaml with prompts",
-		Long: `Write a small working swarm/swarm.yaml with prompts into this folder. The JSON Schema beside it
-gives completion and checks in editors that have a YAML language server.
-
-Existing files are never changed.`,
-		Example: "  swarm init && swarm up",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			dir, err := a.dir()
-			if err != nil {
-				return err
-			}
-			files, err := project.Init(dir, append(compose.Schema(), '\n'))
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(map[string][]string{"files": files})
-			}
-			for _, f := range files {
-				fmt.Fprintf(a.stdout, "wrote %s\n", f)
-			}
-			_, err = fmt.Fprintln(a.stdout, "to run it: swarm up")
-			return err
-		},
-	}
-}
-
-func (a *app) configCommand() *cobra.Command {
-	var src source
-	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Show the settings in force and where they come from",
-		Example: "  swarm config\n  swarm config --json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			c, err := a.configuration(&src)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(c)
-			}
-			table := term.NewTable("SETTING", "VALUE", "FROM")
-			for _, s := range c {
-				table.Row(s.Name, s.Value, s.From)
-			}
-			return a.table(table)
-		},
-	}
-	src.flags(cmd)
-	return cmd
-}
-
-// A setting is a value in force and where it comes from.
-type setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	From  string `json:"from"`
-}
-
-func (a *app) configuration(src *source) ([]setting, error) {
-	h, err := a.home()
-	if err != nil {
-		return nil, err
-	}
-	from := "default"
-	if os.Getenv("SWARM_HOME") != "" {
-		from = "SWARM_HOME"
-	}
-	all := []setting{{"home", h.Dir(), from}}
-	o, err := src.options(a, nil)
-	s := compose.Defaults()
-	switch {
-	case swarm.KindOf(err) == swarm.NotFound && src.file == "":
-		s.Provider, o.File = o.Provider, ""
-	case err != nil:
-		return nil, err
-	default:
-		all = append(all, setting{"file", o.File, "found"})
-		o.Stdin = func() ([]byte, error) { return nil, nil }
-		read, err := compose.ReadSettings(o)
-		if err != nil {
-			return nil, err
-		}
-		s = *read
-	}
-	if s.Provider != "" {
-		from = o.File
-		switch {
-		case src.provider != "":
-			from = "--provider"
-		case o.Provider != "":
-			from = "SWARM_PROVIDER"
-		}
-		all = append(all, setting{"provider", s.Provider, from})
-	}
-	return append(all, settingsOf(s, compose.Defaults(), o.File)...), nil
-}
-
-// settingsOf lists settings. A value that differs from the default comes from the file.
-func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
-	rows := func(s compose.Settings) []setting {
-		return []setting{
-			{Name: "default_agent", Value: s.DefaultAgent}, {Name: "max_parallel", Value: fmt.Sprint(s.MaxParallel)},
-			{Name: "wait_timeout", Value: s.WaitTimeout.String()}, {Name: "reply_timeout", Value: s.ReplyTimeout.String()},
-			{Name: "approvals.spawn", Value: s.Approvals.Spawn}, {Name: "approvals.tools", Value: s.Approvals.Tools},
-			{Name: "swarm.max_agents", Value: fmt.Sprint(s.Swarm.MaxAgents)}, {Name: "swarm.max_iterations_per_agent", Value: fmt.Sprint(s.Swarm.MaxIterationsPerAgent)},
-			{Name: "swarm.agent_timeout_seconds", Value: fmt.Sprint(int(s.Swarm.AgentTimeout.Seconds()))},
-			{Name: "swarm.max_messages_per_agent", Value: fmt.Sprint(s.Swarm.MaxMessagesPerAgent)},
-			{Name: "swarm.workspace_snippet_chars", Value: fmt.Sprint(s.Swarm.WorkspaceSnippetChars)}, {Name: "swarm.workspace_max_entries", Value: fmt.Sprint(s.Swarm.WorkspaceMaxEntries)},
-			{Name: "swarm.strategy", Value: string(s.Swarm.Strategy)},
-			{Name: "swarm.replan", Value: fmt.Sprint(s.Swarm.Replan)},
-		}
-	}
-	usual := rows(defaults)
-	for i, r := range rows(s) {
-		r.From = "default"
-		if r.Value != usual[i].Value {
-			r.From = file
-		}
-		if r.Value != "" {
-			all = append(all, r)
-		}
-	}
-	return all
-}
 
 func (a *app) doctorCommand() *cobra.Command {
 	var src source
