@@ -194,7 +194,7 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/toolrule", "checks each call against the agent's tools"},
 		{"swarm/internal/permission", "checks each call against the phase"},
-		{"swarm/internal/secret", "references to keys of servers"},
+		{"swarm/internal/secret", "references to keys of servers, which they may repeat"},
 		{"swarm/internal/schema", "passes on only schemas that terminate"},
 		{"swarm/internal/strictjson", "arguments are read strictly"},
 		{"swarm/internal/process", "commands, and servers that are programs"},

@@ -43,8 +43,10 @@ type ticketServer struct {
 func newTicketServer(t *testing.T) *ticketServer {
 	s := &ticketServer{clients: map[string]string{}, codes: map[string]url.Values{}, access: map[string]bool{}, refresh: map[string]bool{}, life: 3600}
 	server := mcp.NewServer(&mcp.Implementation{Name: "tickets", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "next", Description: "The next ticket."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ticket 42"}}}, nil, nil
+	mcp.AddTool(server, &mcp.Tool{Name: "next", Description: "The next ticket."}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		// It repeats what it was sent, as servers do that help to find mistakes.
+		text := "ticket 42 for " + r.Extra.Header.Get("Authorization")
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 	})
 	var handler http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	mux := http.NewServeMux()
@@ -188,6 +190,9 @@ func TestLogin(t *testing.T) {
 		if len(r.Results) == 0 {
 			return modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "tickets__next", Args: "{}"}}}
 		}
+		if strings.Contains(r.Results[0], "canary") {
+			t.Errorf("the model is told a token: %s", r.Results[0])
+		}
 		return modeltest.Answer{Text: "it says " + r.Results[0]}
 	}
 	d := &driver{T: t, dir: t.TempDir(), home: filepath.Join(t.TempDir(), "state")}
@@ -212,7 +217,7 @@ func TestLogin(t *testing.T) {
 	if out, err := d.login(); err != nil || !strings.Contains(out, "signed in at tickets\n") || strings.Contains(out, "canary") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	up("it says ticket 42")
+	up("it says ticket 42 for Bearer [secret tickets_access_token]")
 	files, err := filepath.Glob(filepath.Join(d.home, "logins", "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)

@@ -170,7 +170,7 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 		Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 	}
 	if s.o.Logins != nil && header.Get("Authorization") == "" {
-		t.OAuthHandler = &loginHandler{s, l, &logins{store: s.o.Logins, url: s.URL, http: &http.Client{Timeout: startTime}}}
+		t.OAuthHandler = &loginHandler{s, l, &logins{store: s.o.Logins, url: s.URL, http: &http.Client{Timeout: startTime}, told: s.given.addLogin}}
 	}
 	return t, nil
 }

@@ -44,6 +44,7 @@ type logins struct {
 	store LoginStore
 	url   string
 	http  *http.Client
+	told  func(*login) // is told of each login before it is used
 
 	mu  sync.Mutex
 	now *login // as it was read or refreshed last
@@ -78,6 +79,7 @@ func (l *logins) Token() (*oauth2.Token, error) {
 	}
 	fresh := *l.now
 	fresh.Token = token
+	l.told(&fresh)
 	if err := l.store.SaveLogin(l.url, swarm.Encode(fresh)); err != nil {
 		return nil, err
 	}
@@ -96,6 +98,7 @@ func (l *logins) read() error {
 	if json.Unmarshal(text, &stored) != nil || stored.Token == nil {
 		return nil //nolint:nilerr // as good as none: a person signs in again
 	}
+	l.told(&stored)
 	l.now = &stored
 	return nil
 }
@@ -141,7 +144,7 @@ func Login(ctx context.Context, spec swarm.ToolServer, o ServerOptions, show fun
 	if spec.URL == "" {
 		return false, swarm.Errorf(swarm.BadInput, "the tool server %q is a program, which needs no login of ours", spec.Name)
 	}
-	s := &server{ToolServer: spec, o: o, mutex: make(chan struct{}, 1)}
+	s := serverOf(spec, o)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return false, err

@@ -62,7 +62,7 @@ func NewServers(list []swarm.ToolServer, o ServerOptions) *Servers {
 	s := &Servers{byName: map[string]*server{}}
 	for _, spec := range list {
 		s.names = append(s.names, spec.Name)
-		s.byName[spec.Name] = &server{ToolServer: spec, o: o, mutex: make(chan struct{}, 1)}
+		s.byName[spec.Name] = serverOf(spec, o)
 	}
 	return s
 }
@@ -91,7 +91,8 @@ func (s *Servers) Close() error {
 // A server is a declared server, running or not.
 type server struct {
 	swarm.ToolServer
-	o ServerOptions
+	o     ServerOptions
+	given *given
 
 	// mutex guards the fields below. It is a channel, so that a caller can give up waiting during a slow start.
 	mutex    chan struct{}
@@ -100,6 +101,10 @@ type server struct {
 	failures int // consecutive failed starts
 	failed   error
 	closed   bool
+}
+
+func serverOf(spec swarm.ToolServer, o ServerOptions) *server {
+	return &server{ToolServer: spec, o: o, given: newGiven(spec, o.Environ), mutex: make(chan struct{}, 1)}
 }
 
 // A link is a connection to a running server.
@@ -273,7 +278,8 @@ func (l *link) forget() {
 
 // list returns the server's tools by name, and their names in its order.
 func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, error) {
-	return s.listed(ctx, false)
+	tools, order, err := s.listed(ctx, false)
+	return tools, order, s.given.clean(err)
 }
 
 // listed lists the tools, page by page. again marks the retry after a lost session, so there is one
@@ -303,6 +309,7 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 		}
 		for _, t := range page.Tools {
 			if tools[t.Name] == nil { // only the first of two tools with one name can be called
+				t.Description = s.given.redact(t.Description)
 				tools[t.Name] = t
 				order = append(order, t.Name)
 			}
@@ -320,8 +327,14 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	return nil, nil, swarm.Errorf(swarm.Protocol, "the list of the tools of the server %q comes to no end", s.Name)
 }
 
-// call calls a tool. It returns after ctx or callTime, even if the server hangs.
+// call calls a tool. It returns after ctx or callTime, even if the server hangs. What the server was
+// given to know us is in no answer.
 func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+	text, err := s.called(ctx, tool, args)
+	return text, s.given.clean(err)
+}
+
+func (s *server) called(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 	within, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	for again := false; ; again = true {
@@ -337,7 +350,7 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (s
 			return "", s.callError(ctx, within, l, tool, err)
 		}
 		s.resetFailures()
-		return formatResult(ctx, result)
+		return formatResult(ctx, result, s.given.redact)
 	}
 }
 
@@ -446,9 +459,9 @@ func clip(text string) string {
 	return excerpt.Head(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), 2000)
 }
 
-// formatResult returns a tool's result as text. Content that is not text is named. Images go to a
-// caller that can show them.
-func formatResult(ctx context.Context, r *mcp.CallToolResult) (string, error) {
+// formatResult returns a tool's result as text, without secrets. Content that is not text is named.
+// Images go to a caller that can show them.
+func formatResult(ctx context.Context, r *mcp.CallToolResult, redact func(string) string) (string, error) {
 	out := &cappedOutput{most: maxResult}
 	add := func(text string) {
 		if text == "" {
@@ -457,7 +470,7 @@ func formatResult(ctx context.Context, r *mcp.CallToolResult) (string, error) {
 		if out.head.Len() > 0 {
 			out.add("\n")
 		}
-		out.add(text)
+		out.add(redact(text))
 	}
 	for _, c := range r.Content {
 		switch c := c.(type) {

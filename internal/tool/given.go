@@ -1,0 +1,74 @@
+package tool
+
+import (
+	"slices"
+	"sync"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/secret"
+)
+
+// given is what a server was given that proves who we are: keys from the environment, and tokens of
+// logins. A server may repeat them in what it says. They are removed there, before a model reads it
+// or a log stores it.
+type given struct {
+	name string
+	keys map[string]string // by variable
+
+	mu       sync.Mutex
+	tokens   []string // NAME=value, the old ones too
+	redactor *secret.Redactor
+}
+
+func newGiven(spec swarm.ToolServer, environ []string) *given {
+	_, keys, _ := process.Headers(environ, spec.Headers)
+	if keys == nil { // a variable is missing, which is the error of a later step
+		keys = map[string]string{}
+	}
+	for _, value := range spec.Env {
+		if variable, ok := secret.Reference(value); ok {
+			if key, set := process.Lookup(environ, variable); set && secret.LooksSecret(variable) {
+				keys[variable] = key
+			}
+		}
+	}
+	return &given{name: spec.Name, keys: keys, redactor: secret.New(nil, keys)}
+}
+
+// addLogin adds the tokens of a login.
+func (g *given) addLogin(l *login) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := len(g.tokens)
+	for name, value := range map[string]string{
+		"_access_token": l.Token.AccessToken, "_refresh_token": l.Token.RefreshToken, "_client_secret": l.ClientSecret,
+	} {
+		if token := g.name + name + "=" + value; value != "" && !slices.Contains(g.tokens, token) {
+			g.tokens = append(g.tokens, token)
+		}
+	}
+	if len(g.tokens) > before {
+		g.redactor = secret.New(g.tokens, g.keys)
+	}
+}
+
+// redact removes it from a text.
+func (g *given) redact(text string) string {
+	g.mu.Lock()
+	r := g.redactor
+	g.mu.Unlock()
+	return r.String(text)
+}
+
+// clean removes it from an error, which may quote the server.
+func (g *given) clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := g.redact(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &swarm.Error{Kind: swarm.KindOf(err), Msg: text, Hint: g.redact(swarm.HintOf(err))}
+}
