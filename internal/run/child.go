@@ -55,7 +55,7 @@ func (s *childSwarm) Turn(ctx context.Context, req provider.Request, live func(s
 	live(swarm.Delta{Kind: swarm.DeltaTool, Tool: use})
 	if _, ended, err := child.log.Find(string(swarm.RunEnded)); err != nil || !ended {
 		if err == nil {
-			err = s.drive(ctx, child, !began)
+			err = s.drive(ctx, child, !began, req.Reserve)
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -127,8 +127,9 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 	return &b.Plan, bodies, b.HoldAnswer(string(query))
 }
 
-// drive drives the swarm to its end. Pauses of the run that it belongs to are passed on.
-func (s *childSwarm) drive(ctx context.Context, child *Run, again bool) error {
+// drive drives the swarm to its end. Pauses of the run that it belongs to are passed on. What it uses
+// is reserved in the budget of that run, which several swarms may share.
+func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve func(swarm.Usage) error) error {
 	driving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	o := s.d.options
@@ -146,7 +147,7 @@ func (s *childSwarm) drive(ctx context.Context, child *Run, again bool) error {
 	passing.Go(func() { s.passOn(driving, child) })
 	defer passing.Wait() // it writes to the log of the swarm
 	defer stop(nil)
-	_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve})
+	_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: reserve})
 	return err
 }
 

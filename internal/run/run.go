@@ -193,6 +193,10 @@ type Options struct {
 	Server    swarm.ToolHost    // the server of our tools; nil = the run starts its own
 	Serve     ServeTools        // starts the run's own server
 	Telemetry Telemetry         // follows the run; nil = none
+
+	// Reserve reserves what the run has used and reserved in all, in the budget of the run that it
+	// does a task of; nil = it does none, or that run has no budget.
+	Reserve func(swarm.Usage) error
 }
 
 // Drive drives the run to its end, or until ctx ends. Then the run is interrupted, and any process
@@ -359,7 +363,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	secrets := newRedactor(p, tokens)
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.Bytes, Cut: secrets.Cut, Watch: d.streams,
-		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
+		CarriesOver: d.start.From != "", Trace: d.trace, Parent: d.options.Reserve, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
 	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.String(err.Error()), "") }}

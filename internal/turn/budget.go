@@ -18,6 +18,7 @@ import (
 type account struct {
 	run      share
 	own      map[owner]*share             // of agents and tasks that have a budget
+	swarms   map[string]bool              // tasks that a swarm does, whose reservations the swarm makes
 	reserved map[swarm.TurnID]swarm.Usage // by running turns
 	refused  map[int64]error              // by sequence number: records that exceeded a budget, and the error
 	answer   swarm.TurnID                 // the turn that makes the answer of a swarm: it may use what is held back
@@ -71,6 +72,9 @@ func (a *account) learn(p *swarm.Plan) {
 	}
 	for i := range p.Tasks {
 		add(owner{"task", p.Tasks[i].Name}, p.Tasks[i].Budget)
+		if p.Tasks[i].Swarm != nil {
+			put(&a.swarms, p.Tasks[i].Name, true)
+		}
 	}
 }
 
@@ -99,7 +103,9 @@ func (a *account) begin(e *swarm.Event) error {
 	if bytes.Contains(e.Data, answers) {
 		a.answer = e.Turn
 	}
-	a.cut(e)
+	if !a.swarms[e.Task] { // a swarm goes on, and what it has used is a part of its next reservation
+		a.cut(e)
+	}
 	return a.judge(e, need)
 }
 
@@ -218,8 +224,24 @@ func (w *work) limited() []swarm.Budget {
 // knows that a budget is used up, so the log gets no start. The verdict on the appended start
 // decides.
 func (r *Runner) reserve(w *work) error {
+	if r.Parent != nil { // reservations of the whole reach the parent in their order
+		r.parent.Lock()
+		defer r.parent.Unlock()
+	}
+	total, err := r.reserveOwn(w)
+	if err == nil && r.Parent != nil && total != (swarm.Usage{}) {
+		if err = r.Parent(total); err != nil {
+			r.clearPending(w)
+		}
+	}
+	return err
+}
+
+// reserveOwn reserves in the budget of this run. It returns what the run has used and reserved then,
+// with what is held back for the answer.
+func (r *Runner) reserveOwn(w *work) (total swarm.Usage, err error) {
 	if !slices.ContainsFunc(w.limited(), swarm.Budget.LimitsUse) {
-		return nil
+		return total, nil
 	}
 	size := int64(len(w.made.Text))
 	if w.history != nil {
@@ -232,23 +254,35 @@ func (r *Runner) reserve(w *work) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.fold.follow(r.Log); err != nil {
-		return err
+		return total, err
 	}
-	a := &r.fold.account
+	a, answer := &r.fold.account, w.c.Want == plan.WantAnswer
+	var before swarm.Usage // of an earlier start that a crash cut, and whose swarm goes on
+	if a.swarms[w.c.Task] {
+		if before = a.reserved[w.turn]; before != (swarm.Usage{}) {
+			need = before
+		}
+	}
 	for _, s := range a.sharesOf(w.c.Agent, w.c.Task) {
-		reserved := s.all
+		reserved := s.all.Minus(before)
 		for _, p := range a.pending {
 			if slices.Contains(a.sharesOf(p.agent, p.task), s) {
 				reserved = reserved.Plus(p.need)
 			}
 		}
-		if err := s.room(reserved, need, w.c.Want == plan.WantAnswer); err != nil {
-			return err
+		if err := s.room(reserved, need, answer); err != nil {
+			return total, err
 		}
+		if s == &a.run {
+			total = s.used.Plus(reserved).Plus(need)
+		}
+	}
+	if !answer {
+		total = total.Plus(a.run.budget.Held)
 	}
 	w.need = need
 	put(&a.pending, w.turn, pendingStart{w.c.Agent, w.c.Task, need})
-	return nil
+	return total, nil
 }
 
 // verdict returns the error of a start or reservation that exceeded the budget when it was
@@ -272,17 +306,23 @@ func (r *Runner) clearPending(w *work) {
 // reserver returns the function by which a provider reserves more for its turn before each request
 // to its model. A reservation covers the usage so far and that request. A turn counts as one call,
 // so a budget of calls alone needs no further reservations.
+//
+// A swarm that does the turn counts its calls, and reserves less again when its turns have ended, so
+// that others have the room.
 func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
-	if !slices.ContainsFunc(w.limited(), func(b swarm.Budget) bool { return b.Tokens > 0 || b.USD > 0 }) {
+	bySwarm := w.task.Swarm != nil
+	if !slices.ContainsFunc(w.limited(), func(b swarm.Budget) bool { return b.Tokens > 0 || b.USD > 0 || bySwarm && b.Calls > 0 }) {
 		return nil
 	}
 	has := w.need
 	return func(need swarm.Usage) error {
-		need.Calls = 1
+		if !bySwarm {
+			need.Calls = 1
+		}
 		if need.USD == 0 {
 			need.USD = w.spec.Price.Of(need)
 		}
-		if need.Tokens() <= has.Tokens() && need.USD <= has.USD {
+		if !bySwarm && need.Tokens() <= has.Tokens() && need.USD <= has.USD || need == has {
 			return nil
 		}
 		seqs, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()},

@@ -19,7 +19,7 @@ import (
 
 // newBudget makes the log of a run with tasks t1, t2, … and a budget. Each prompt has about 30
 // tokens.
-func newBudget(t *testing.T, tasks int, budget swarm.Budget) (b *bench, path string) {
+func newBudget(t *testing.T, tasks int, budget swarm.Budget, change ...func(*swarm.Plan)) (b *bench, path string) {
 	path = filepath.Join(t.TempDir(), "run.db")
 	log, err := sqlite.Create(path)
 	if err != nil {
@@ -34,6 +34,9 @@ func newBudget(t *testing.T, tasks int, budget swarm.Budget) (b *bench, path str
 		name := fmt.Sprint("t", n+1)
 		plan.Agents = append(plan.Agents, swarm.Agent{Name: name, Provider: "team"})
 		plan.Tasks = append(plan.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})
+	}
+	for _, change := range change {
+		change(&plan)
 	}
 	b.append(text.Marshal(), swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: call.Ref, Data: b.json(plan)})
 	return b, path
@@ -180,6 +183,41 @@ func TestABudgetOutlivesItsWorkers(t *testing.T) {
 	if starts := b.starts(); len(starts) != 4 {
 		t.Errorf("the log has %d starts; the turn for which nothing was left needs none", len(starts))
 	}
+}
+
+// A swarm that does a task goes on after a crash. What it has reserved in all counts once, before and
+// after, and it gives back what it does not need any more.
+func TestASwarmReservesItsCallsOnce(t *testing.T) {
+	b, _ := newBudget(t, 2, swarm.Budget{Calls: 8}, func(p *swarm.Plan) { p.Tasks[0].Swarm = &swarm.SwarmTask{} })
+	ctx, kill := context.WithCancelCause(t.Context())
+	if _, err := b.owner(b.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		if err := r.Reserve(swarm.Usage{Calls: 9}); swarm.KindOf(err) != swarm.OverBudget {
+			t.Errorf("nine calls of eight: %v", err)
+		}
+		b.check(r.Reserve(swarm.Usage{Calls: 8}))
+		kill(errors.New("killed"))
+		<-ctx.Done()
+		return provider.Reply{}, context.Cause(ctx)
+	}).Do(ctx, "root", task(1)); err == nil {
+		t.Fatal("the killed turn has ended")
+	}
+	again := task(1)
+	again.Again = true
+	var w worker
+	w = b.owner(b.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		beside := worker{b.runner(b.log, says(1)), w.fence}
+		other, err := beside.Do(t.Context(), "root", task(2))
+		b.ended(other, err, swarm.OverBudget)
+		b.check(r.Reserve(swarm.Usage{Calls: 8}))
+		b.check(r.Reserve(swarm.Usage{Calls: 6}))
+		next := task(2)
+		next.ID, next.Attempt = "t2/1/2", 2
+		other, err = beside.Do(t.Context(), "root", next)
+		b.ended(other, err, "")
+		return provider.Reply{Free: true, Output: []byte("done"), Usage: swarm.Usage{Calls: 7}}, nil
+	})
+	r, err := w.Do(t.Context(), "root", again)
+	b.ended(r, err, "")
 }
 
 // A turn that cannot be started again was started before: its cut call stays used.

@@ -47,10 +47,11 @@ type Runner struct {
 	Swarm       func(*swarm.Plan, *swarm.Task, *swarm.Agent) provider.Provider // does a task by a swarm; nil = no task is done so
 	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
 	Apart       string                                                         // of a council: the folder in which each agent has one of its own; "" = they share Workspace
+	Parent      func(swarm.Usage) error                                        // reserves in the budget of the run that this one does a task of what this one has used and reserved in all; nil = there is none
 	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
 	Desks       string                                                         // the folder of the desks; "" = there are none
 
-	// mu guards all fields below except control, which has a mutex of its own.
+	// mu guards all fields below except control, which has a mutex of its own, and parent.
 	mu         sync.Mutex
 	plans      map[string]*loadedPlan
 	providers  map[string]provider.Provider
@@ -68,6 +69,7 @@ type Runner struct {
 	messages   *desk.Messages             // opened by the first one in a team
 	leaveDesks func()                     // frees the folder of the desks; nil = it is the run's own
 	control    controlWatch
+	parent     sync.Mutex // held while Parent is called; before mu
 }
 
 // A Watcher sees turns while they run, and their outputs once they are in the log. Its methods must

@@ -459,6 +459,9 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		})
 	case swarm.RunOwned:
 		for i := range r.tasks { // their turns were cut with the process before, and start again
+			if r.team == nil && r.sched.Task(i).Swarm != nil {
+				continue // its swarm goes on, and counts what it has used
+			}
 			r.addUsage(&r.tasks[i], r.tasks[i].Reserved.AsCut())
 			r.tasks[i].Reserved = swarm.Usage{}
 		}
