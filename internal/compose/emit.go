@@ -237,7 +237,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	out.Desk, out.OnLimit = c.agentWorker(a), c.onLimit(a)
 	if k := a.keys; k != nil {
 		out.RoleName = k.Role.value
-		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)
+		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, toolsOf(a), pairs(k.Env)
 		out.Permissions = swarm.Permissions{
 			Spawn:       k.Permissions.Spawn.value,
 			Orchestrate: k.Permissions.Orchestrate.value,

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -28,6 +29,9 @@ func (c *compiler) checkTools(a *agent) {
 	case providerkind.OurNames:
 		servers := append(c.file.Tools.MCP.names(), ourServer)
 		for _, entry := range k.Tools.items {
+			if !meansTool(a, entry) {
+				continue
+			}
 			r, err := toolrule.Parse(entry.value, servers)
 			if err != nil {
 				c.fail(entry.node, "%s", err.Error()).Hint = swarm.HintOf(err)
@@ -44,6 +48,24 @@ func (c *compiler) checkTools(a *agent) {
 			c.checkProgramTool(a, entry)
 		}
 	}
+}
+
+// meansTool reports whether an entry of an agent's `tools` means something to its provider. To a script
+// that plays a coding agent, the names of that agent's tools mean nothing, so that a file can be tried
+// with a script as it is: Bash(go test:*), mcp__github.
+func meansTool(a *agent, entry text) bool {
+	return a.spec == nil || !providerkind.Of(a.spec.Kind).Plays ||
+		!strings.HasPrefix(entry.value, "mcp__") && strings.IndexFunc(entry.value, unicode.IsUpper) != 0
+}
+
+// toolsOf returns the entries of an agent's `tools` that mean something to its provider.
+func toolsOf(a *agent) (tools []string) {
+	for _, entry := range a.keys.Tools.items {
+		if meansTool(a, entry) {
+			tools = append(tools, entry.value)
+		}
+	}
+	return tools
 }
 
 // checkProgramTool warns about entries that mean nothing to a coding agent. The program defines the

@@ -1,40 +1,73 @@
 package project
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"swarm"
 )
 
-// template is the project that `swarm init` writes: the folder swarm/ and its files.
+// templates are the projects that `swarm init` writes: a folder each, with the files of swarm/.
 //
 //go:embed template
-var template embed.FS
+var templates embed.FS
+
+// A Template is a project that `swarm init` can write. All of them work without a key: a script plays
+// the agents until their provider is changed.
+type Template struct {
+	Name  string   `json:"name"`
+	About string   `json:"about"`
+	Try   []string `json:"try"` // commands that run it
+}
+
+// Templates are what `swarm init` can write. The first is the default.
+var Templates = []Template{
+	{"start", "three agents for all three ways: a pipeline, a team and lines", []string{
+		"swarm up",
+		`swarm team "Greet people by name"`,
+		"swarm run '@planner Plan it -> @coder Write $planner'",
+	}},
+}
+
+// FindTemplate returns a template by its name. "" means the default.
+func FindTemplate(name string) (Template, error) {
+	var names []string
+	for _, t := range Templates {
+		if t.Name == cmp.Or(name, Templates[0].Name) {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Template{}, swarm.Errorf(swarm.BadInput, "there is no template %s", swarm.Quote(name)).
+		WithHint("%s; `swarm init --list` says what each is for", swarm.DidYouMean(name, names))
+}
 
 // schemaFile is the schema's path in the compose file's first line, where editors look for it.
 const schemaFile = "swarm.schema.json"
 
-// Init writes a small working project into dir, with the schema of its compose file. It returns the
-// paths of the files, relative to dir. If any of them exists, it writes none.
-func Init(dir string, schema []byte) (files []string, err error) {
+// Init writes a template into dir, with the schema of its compose file. It returns the paths of the
+// files, relative to dir. If any of them exists, it writes none.
+func (t Template) Init(dir string, schema []byte) (files []string, err error) {
 	files = []string{filepath.Join(Folder, schemaFile)}
 	texts := map[string][]byte{files[0]: schema}
-	err = fs.WalkDir(template, "template", func(path string, entry fs.DirEntry, err error) error {
+	from := path.Join("template", t.Name)
+	err = fs.WalkDir(templates, from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel("template", path)
+		rel, err := filepath.Rel(from, name)
 		if err != nil {
 			return err
 		}
 		rel = filepath.Join(Folder, rel)
 		files = append(files, rel)
-		texts[rel], err = template.ReadFile(path)
+		texts[rel], err = templates.ReadFile(name)
 		return err
 	})
 	if err != nil {

@@ -349,9 +349,10 @@ func TestReadStdin(t *testing.T) {
 
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
-	files, err := Init(dir, []byte("{}"))
+	files, err := Templates[0].Init(dir, []byte("{}"))
 	must(t, err)
-	want := []string{"swarm/swarm.schema.json", "swarm/demo.yaml", "swarm/prompts/coder.md", "swarm/prompts/planner.md", "swarm/prompts/reviewer.md", "swarm/prompts/rules.md", "swarm/swarm.yaml"}
+	want := []string{"swarm/swarm.schema.json", "swarm/demo.yaml", "swarm/prompts/code.md", "swarm/prompts/coder.md", "swarm/prompts/plan.md",
+		"swarm/prompts/planner.md", "swarm/prompts/review.md", "swarm/prompts/reviewer.md", "swarm/prompts/rules.md", "swarm/swarm.yaml"}
 	if !slices.Equal(files, want) {
 		t.Errorf("written: %v", files)
 	}
@@ -360,7 +361,7 @@ func TestInit(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if _, err := Init(dir, []byte("{}")); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "swarm/swarm.yaml exists already") {
+	if _, err := Templates[0].Init(dir, []byte("{}")); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "swarm/swarm.yaml exists already") {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -369,7 +370,7 @@ func TestInitWritesOverNothing(t *testing.T) {
 	for _, there := range []string{"swarm/prompts/coder.md", "swarm/swarm.yaml", "swarm"} {
 		dir := t.TempDir()
 		write(t, dir, map[string]string{there: "mine"})
-		if _, err := Init(dir, []byte("{}")); swarm.KindOf(err) != swarm.BadInput {
+		if _, err := Templates[0].Init(dir, []byte("{}")); swarm.KindOf(err) != swarm.BadInput {
 			t.Errorf("%s: %v", there, err)
 		}
 		var all []string

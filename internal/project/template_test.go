@@ -9,36 +9,45 @@ import (
 	"swarm/internal/compose"
 )
 
-// The template is the first example that users read, so it must pass without error and without
-// warning.
-func TestTheTemplateIsGood(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := Init(dir, compose.Schema()); err != nil {
-		t.Fatal(err)
-	}
-	p := Open(dir, "", "")
-	defer p.Close()
-	file, source, err := p.Compose()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := compose.Options{File: file, Source: source, Prompts: p, Dir: dir}
-	errs, warnings := compose.Check(options)
-	for _, e := range append(errs, warnings...) {
-		t.Errorf("%v (%s)", e, e.Hint)
-	}
-	bundle, err := compose.Compile(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := bundle.Plan
-	if len(plan.Tasks) != 3 || plan.Name != "main" || plan.Groups[0].Iterations != 2 {
-		t.Errorf("the plan is %+v", plan)
-	}
-	for _, provider := range plan.Providers {
-		if provider.Kind != "script" {
-			t.Errorf("it needs %s", provider.Kind)
-		}
+// Templates are the first examples that users read, so each must pass without error and without
+// warning: as it is, and with the agents that its comment advises.
+func TestTheTemplatesAreGood(t *testing.T) {
+	for _, template := range Templates {
+		t.Run(template.Name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := template.Init(dir, compose.Schema()); err != nil {
+				t.Fatal(err)
+			}
+			p := Open(dir, "", "")
+			defer p.Close()
+			file, source, err := p.Compose()
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := compose.Options{File: file, Source: source, Prompts: p, Dir: dir}
+			check := func(o compose.Options) {
+				errs, warnings := compose.Check(o)
+				for _, e := range append(errs, warnings...) {
+					t.Errorf("%v (%s)", e, e.Hint)
+				}
+			}
+			check(options)
+			bundle, err := compose.CompileTeam(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, provider := range bundle.Plan.Providers {
+				if provider.Kind != "script" {
+					t.Errorf("it needs %s", provider.Kind)
+				}
+			}
+			changed := bytes.Replace(source, []byte("\nprovider: demo\n"), []byte("\nprovider: claude-code\n"), 1)
+			if bytes.Equal(changed, source) {
+				t.Error("no line names the provider demo")
+			}
+			options.Source = changed
+			check(options)
+		})
 	}
 }
 
@@ -46,7 +55,7 @@ func TestTheTemplateIsGood(t *testing.T) {
 // stops.
 func TestEveryPrefixOfTheTemplate(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Init(dir, compose.Schema()); err != nil {
+	if _, err := Templates[0].Init(dir, compose.Schema()); err != nil {
 		t.Fatal(err)
 	}
 	p := Open(dir, "", "")

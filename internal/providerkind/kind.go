@@ -30,6 +30,7 @@ type Kind struct {
 	ToolPrefix string    // of program names: only entries with this prefix mean something
 	Sessions   Sessions  // whether a later turn can continue an earlier one
 	Files      Files     // how they change files
+	Plays      bool      // it plays agents of any kind: of `tools`, names of a coding agent's program mean nothing to it
 	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
 	Outside    bool      // it starts nothing: a person, or a program of others, does its turns at a desk
 	Checked    Checked   // what a check of whether they can be reached does

@@ -89,7 +89,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Script, Keys: []string{keyScript, keyModels, keyEnv}, Needs: Need{Key: keyScript, Example: "FILE.yaml"},
-		Tools: InProcess, ToolNames: OurNames, Files: ByTools,
+		Tools: InProcess, ToolNames: OurNames, Files: ByTools, Plays: true,
 	},
 	{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
