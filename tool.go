@@ -23,6 +23,12 @@ type ToolSpec struct {
 	Schema      json.RawMessage // of the arguments, which are one object; nil = any
 }
 
+// Size returns about how many bytes of the description a model reads.
+func (t *ToolSpec) Size() int64 {
+	const around = 60 // the keys that every API puts around it
+	return int64(len(t.Name) + len(t.Description) + len(t.Schema) + around)
+}
+
 // Usage describes the arguments of a tool, for the error of a call with wrong ones.
 func (t ToolSpec) Usage() string {
 	var takes struct {

@@ -17,7 +17,7 @@ import (
 // records what the loop does. Its clock advances only when the loop waits for nothing else.
 type world struct {
 	plan    swarm.Plan
-	ends    map[string]string // by turn: "ok" (the default), "cut", "never", "crowded", "limit 3h", or an error kind
+	ends    map[string]string // by turn: "ok" (the default), "cut", "never", "crowded", "crowded late", "limit 3h", or an error kind
 	before  map[string]string // by turn: control words that come right before its end, as "word target"
 	after   map[string]string // and right after it
 	now     time.Time
@@ -42,6 +42,8 @@ func (w *world) Go(c flow.Call) error {
 		end.Status, end.Kind = swarm.CallCut, swarm.CutByCancel
 	case "crowded": // the budget has no room for it, because of what others have reserved
 		end.CallEnd = swarm.CallEnd{ID: c.ID, Status: swarm.CallFailed, Kind: swarm.OverBudget, Reason: "why", Unbegun: true, Crowded: true}
+	case "crowded late": // the same for its first request
+		end.CallEnd = swarm.CallEnd{ID: c.ID, Status: swarm.CallFailed, Kind: swarm.OverBudget, Reason: "why", Crowded: true}
 	default:
 		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
 		if lasts, ok := strings.CutPrefix(how, "limit "); ok {

@@ -21,7 +21,7 @@ type Team struct {
 	owed  int64          // the newest envelope of the run itself that gives a turn
 	dealt int            // number of growth requests that the loop has handled
 
-	freed    int64  // of the loop: sequence number of the newest end of a turn that had begun
+	freed    freed  // of the loop: the newest end of a turn that may have made room in the budget
 	assigned string // the entry of the task list for which the loop has added a worker last
 	divided  bool   // the loop has begun to add the subtasks that the supervisor has named
 }

@@ -150,10 +150,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State, m.Called = MemberIdle, false
-	if !end.Unbegun {
-		t.freed = t.Seen
-		t.callNext()
-	}
+	t.makeRoom(m, &end)
 	waits := t.Outlasts(m, &end)
 	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {

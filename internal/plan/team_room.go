@@ -13,7 +13,30 @@ import "swarm"
 // MayFit says whether a turn that was refused for what others had reserved may fit later: another
 // member has a turn, or one has ended since it asked.
 func (t *Team) MayFit(m *Member, end *swarm.CallEnd) bool {
-	return end.Crowded && end.Kind == swarm.OverBudget && !t.ending() && (t.reserving() || t.freed > m.Began)
+	return end.Crowded && end.Kind == swarm.OverBudget && !t.ending() && (t.reserving() || t.freed.at > m.Began && t.freed.by != m.Name)
+}
+
+// A freed is the end of a turn that may have made room in the budget: its sequence number, and whose
+// turn it was.
+type freed struct {
+	at int64
+	by string
+}
+
+// makeRoom records that a member's turn has ended, with what it had reserved.
+//
+// A turn that had begun and found no room for its first request has freed what its start had reserved.
+// That was less, so it calls nobody: two members that wait would call each other all the time. But
+// two turns that were in the way of each other both may try again, one after the other.
+func (t *Team) makeRoom(m *Member, end *swarm.CallEnd) {
+	switch {
+	case end.Unbegun:
+	case !end.Crowded:
+		t.freed = freed{t.Seen, m.Name}
+		t.callNext()
+	case t.freed.at <= m.Began:
+		t.freed = freed{t.Seen, m.Name}
+	}
 }
 
 // reserving says whether a member has a turn that ends by itself. One that waits for other agents

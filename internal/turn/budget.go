@@ -250,6 +250,7 @@ func (r *Runner) reserveOwn(w *work) (total swarm.Usage, err error) {
 			size += w.history[i].Size()
 		}
 	}
+	size += r.toolSize(w)
 	need := providerkind.Bound(&w.spec, w.model, size, w.c.Want.MaxTokens())
 	r.mu.Lock()
 	defer r.mu.Unlock()

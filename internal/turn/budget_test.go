@@ -151,6 +151,34 @@ func TestReservationsOfTwoWorkersKeepOneBudget(t *testing.T) {
 	}
 }
 
+// A turn that has asked nothing yet may wait for the room that another one has reserved.
+func TestAFirstRequestWithoutRoomMayWait(t *testing.T) {
+	b, _ := newBudget(t, 2, swarm.Budget{Tokens: 1000})
+	reserved, end := make(chan bool), make(chan bool)
+	w := b.owner(b.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		if r.Task == "t2" {
+			return provider.Reply{Free: true}, r.Reserve(swarm.Usage{InputTokens: 400})
+		}
+		b.check(r.Reserve(swarm.Usage{InputTokens: 800}))
+		close(reserved)
+		<-end
+		return says(10)(ctx, r)
+	})
+	ended := make(chan error)
+	go func() {
+		_, err := w.Do(t.Context(), "root", task(1))
+		ended <- err
+	}()
+	<-reserved
+	r, err := w.Do(t.Context(), "root", task(2))
+	close(end)
+	b.check(<-ended)
+	b.ended(r, err, swarm.OverBudget)
+	if !r.Crowded || r.Usage != (swarm.Usage{}) {
+		t.Errorf("the turn ended as %+v", r.CallEnd)
+	}
+}
+
 // A run that is resumed after a crash has the budget that its log leaves. A cut start counts once,
 // with its reservation.
 func TestABudgetOutlivesItsWorkers(t *testing.T) {

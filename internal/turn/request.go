@@ -108,6 +108,7 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 	} else {
 		req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle)
 	}
+	r.noteToolSize(w, &req)
 	if err != nil {
 		leave()
 	}
@@ -183,6 +184,29 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 		}
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(tool))
 	}, nil
+}
+
+// noteToolSize records how much of each request of the turn describes tools.
+func (r *Runner) noteToolSize(w *work, req *provider.Request) {
+	n := int64(0)
+	for i := range req.ToolSpecs {
+		n += req.ToolSpecs[i].Size()
+	}
+	if req.Plain != nil { // they are described in words
+		n = int64(len(req.Plain.System) + len(req.Prompt) - len(w.made.Text))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	put(&r.toolSizes, w.c.Agent, max(0, n))
+}
+
+// toolSize returns how much of each request of the turn describes tools, as it was in the agent's last
+// turn. Tools of servers are known only after the turn's start, so before the first turn it is 0. The
+// provider reserves what is missing before it asks its model.
+func (r *Runner) toolSize(w *work) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.toolSizes[w.c.Agent]
 }
 
 // helpOnly lets a remote agent in a team ask a person for help, and nothing else. Outside of a team

@@ -60,6 +60,7 @@ type Runner struct {
 	handed     map[string]handover        // by agent of a swarm
 	mates      map[string]prompt.Teammate // by agent of a swarm: as it stood in the last prompt of another
 	listed     listedTools                // of a swarm's agent, the last
+	toolSizes  map[string]int64           // by agent: the bytes that describe its tools in each request of its last turn
 	reported   map[string]swarm.TurnID    // by agent of a swarm that is not done: the last turn that its report in the workspace has
 	writers    map[bool][]*fileWriter     // turns that may be changing files now, by whether their changes are recorded
 	unseen     map[*work]bool             // turns and actions of a swarm that may be writing any file now

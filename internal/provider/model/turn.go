@@ -172,6 +172,9 @@ func (t *turn) reserve() error {
 	for i := range t.conversation.messages {
 		size += t.conversation.messages[i].Size()
 	}
+	for i := range t.conversation.tools {
+		size += t.conversation.tools[i].Size()
+	}
 	answer := int64(0)
 	if t.request.Plain != nil { // other answers are as long as the model likes
 		answer = t.conversation.maxTokens
