@@ -1,6 +1,9 @@
 package swarm
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // A ChatMessage is one message of a conversation with a model over HTTP: what the model is told, or
 // what it says. No vendor's API decides its form, so a conversation can go on at another server.
@@ -38,8 +41,8 @@ type ToolResult struct {
 	Call   string `json:"call"` // its id
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
-	// Images are shown in the turn itself. Later turns are only told of them.
-	Images []ToolImage `json:"-"`
+	// Images are shown with the result, in the turn itself and in later ones.
+	Images []ToolImage `json:"images,omitempty"`
 }
 
 // An Exchange is what a turn has added to a session whose messages the log keeps.
@@ -87,6 +90,21 @@ func (m ChatMessage) MapTexts(f func(string) string) ChatMessage {
 	return m
 }
 
+// WithoutImages returns the result without its images. The text says that they are not shown.
+func (r ToolResult) WithoutImages() ToolResult {
+	if len(r.Images) > 0 {
+		r.Text, r.Images = strings.ReplaceAll(r.Text, ImageShown, imageGone), nil
+	}
+	return r
+}
+
+// ImagesSize is what the images of the result count for: a model reads an image as so many tokens,
+// however many bytes it has.
+func (r *ToolResult) ImagesSize() int64 { return int64(len(r.Images)) * imageTokens * 4 }
+
+// imageTokens is what the vendors count for a large image.
+const imageTokens = 1600
+
 // Size returns how many bytes of the message a model reads.
 func (m *ChatMessage) Size() (n int64) {
 	n = int64(len(m.Text) + len(m.Raw))
@@ -94,7 +112,7 @@ func (m *ChatMessage) Size() (n int64) {
 		n += int64(len(c.Name) + len(c.Args))
 	}
 	for _, r := range m.Results {
-		n += int64(len(r.Text))
+		n += int64(len(r.Text)) + r.ImagesSize()
 	}
 	return n
 }

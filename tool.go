@@ -56,9 +56,16 @@ func (t ToolSpec) Usage() string {
 
 // A ToolImage is an image in a tool's result.
 type ToolImage struct {
-	MIMEType string
-	Data     []byte
+	MIMEType string `json:"mime_type"`
+	Data     []byte `json:"data"`
 }
+
+// ImageShown is what the text of a result tells of an image that the model is shown, and imageGone
+// when it is left out later.
+const (
+	ImageShown = ", shown to the model"
+	imageGone  = ", no longer shown to the model"
+)
 
 type imagesKey struct{}
 

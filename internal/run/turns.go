@@ -115,6 +115,11 @@ func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 		if full.Messages, err = swarm.ReadMessages(r.Text, *t.Exchange, t.Output.Hash); err != nil {
 			return FullTurn{}, err
 		}
+		for _, m := range full.Messages { // the text of a result names its images
+			for i := range m.Results {
+				m.Results[i].Images = nil
+			}
+		}
 	}
 	return full, nil
 }

@@ -227,7 +227,8 @@ func (r *Runner) said(t *exchanged, short bool) ([]swarm.ChatMessage, error) {
 	}
 	for i := range all {
 		for j := range all[i].Results {
-			if x := &all[i].Results[j]; len(x.Text) > shortResult {
+			x := &all[i].Results[j]
+			if *x = x.WithoutImages(); len(x.Text) > shortResult {
 				x.Text = fmt.Sprintf("[%d bytes are left out here to save room. The same call gives them again, if nothing has changed; people read them with `swarm show --turn %s --messages`.]",
 					len(x.Text), t.turn)
 			}
@@ -301,7 +302,7 @@ func (r *Runner) exchange(w *work, reply provider.Reply, output []byte) (*swarm.
 		m = m.MapTexts(func(text string) string { return string(r.redact([]byte(text))) })
 		x.Bytes += m.Size()
 		for _, result := range m.Results {
-			x.Results += max(0, int64(len(result.Text))-shortResult)
+			x.Results += max(0, int64(len(result.Text))-shortResult) + result.ImagesSize()
 		}
 		if i == len(stored)-1 && m.Role == swarm.RoleAssistant && m.Text == string(output) {
 			m.Text, m.IsOutput = "", true

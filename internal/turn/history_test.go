@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,5 +133,41 @@ func TestAModelIsSentNoMoreThanItsContext(t *testing.T) {
 	b.check(err)
 	if h := last.History; h == nil || h.Turns != 59 || h.Dropped == 0 || h.Short <= h.Dropped || h.Short > 56 || h.Tokens > 32_000 {
 		t.Errorf("the log says of the last turn: %+v", h)
+	}
+}
+
+// Images of tools belong to the session. A turn whose results are left out has none, and says so.
+func TestAModelIsShownTheImagesOfItsSession(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	var asked provider.Request
+	image := swarm.ToolImage{MIMEType: "image/png", Data: bytes.Repeat([]byte{7}, 200_000)}
+	looks := func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+		reply, err := chats(&asked, "a cat", "[an image, shown to the model]")(ctx, r, live)
+		reply.Messages[1].Results[0].Images = []swarm.ToolImage{image}
+		return reply, err
+	}
+	shown := func() (n int) {
+		for _, m := range asked.History {
+			for _, x := range m.Results {
+				for _, i := range x.Images {
+					if i.MIMEType != image.MIMEType || !bytes.Equal(i.Data, image.Data) {
+						t.Errorf("another image: %s, %d bytes", i.MIMEType, len(i.Data))
+					}
+					n++
+				}
+			}
+		}
+		return n
+	}
+	b.do(ask("coder", 1, 1), looks)
+	b.do(ask("coder", 2, 1), looks)
+	if shown() != 1 || !strings.Contains(told(asked), "u:[[an image, shown to the model]]") {
+		t.Errorf("the second turn is shown %d images:\n%s", shown(), told(asked))
+	}
+	for n := 3; n <= 30; n++ { // each counts for 1,600 of the 32,000 tokens
+		b.do(ask("coder", n, 1), looks)
+	}
+	if n := shown(); n < 3 || n >= 20 || !strings.Contains(told(asked), "u:[[an image, no longer shown to the model]]") {
+		t.Errorf("the last turn is shown %d images:\n%s", n, told(asked))
 	}
 }

@@ -140,13 +140,12 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 }
 
 // anthropicContent returns the content of a result: its text, or blocks if it has images.
-func anthropicContent(c *conversation, x *swarm.ToolResult) any {
-	images := c.sentImages(x)
-	if len(images) == 0 {
+func anthropicContent(x *swarm.ToolResult) any {
+	if len(x.Images) == 0 {
 		return x.Text
 	}
 	blocks := []block{{Type: "text", Text: x.Text}}
-	for _, i := range images {
+	for _, i := range x.Images {
 		blocks = append(blocks, block{Type: "image", Source: &imageSource{"base64", i.MIMEType, i.Data}})
 	}
 	return blocks
@@ -155,7 +154,7 @@ func anthropicContent(c *conversation, x *swarm.ToolResult) any {
 // anthropicTold encodes a message of ours.
 func anthropicTold(c *conversation, m *swarm.ChatMessage) (blocks []block) {
 	for _, r := range m.Results {
-		blocks = append(blocks, block{Type: "tool_result", ToolUseID: r.Call, Content: anthropicContent(c, &r), IsError: r.Failed})
+		blocks = append(blocks, block{Type: "tool_result", ToolUseID: r.Call, Content: anthropicContent(&r), IsError: r.Failed})
 	}
 	text := m.Text
 	if c.cached && m.Stable > 0 && m.Stable < len(text) {

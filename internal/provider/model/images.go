@@ -9,10 +9,12 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// Limits of the images that tools return. Each request of a turn sends all of them again.
+// Limits of the images that tools return. Each request sends all of them again.
 const (
-	maxImage  = 3 << 20 // bytes of one: the vendors take 5 MB of base64
-	maxImages = 8       // of one turn
+	maxImage      = 3 << 20  // bytes of one: the vendors take 5 MB of base64
+	maxImages     = 8        // of one turn
+	maxSent       = 16 << 20 // bytes of those in one request: the vendors take 32 MB of base64 and text
+	maxSentImages = 20       // the vendors take smaller ones if there are more
 )
 
 // imageTypes are the types that all vendors take.
@@ -41,21 +43,54 @@ func (t *turn) takeImage(x *swarm.ToolResult, image swarm.ToolImage) string {
 	}
 	t.images++
 	x.Images = append(x.Images, image)
-	return ", shown to the model"
+	return swarm.ImageShown
 }
 
-// sentImages returns the images of a result that go to the model.
-func (c *conversation) sentImages(x *swarm.ToolResult) []swarm.ToolImage {
-	if c.leftOut[optImages] {
-		return nil
+// trimImages removes the images that are too many for one request, the oldest first. A model that is
+// shown no images is shown none of earlier turns either, when another one has done them.
+func (t *turn) trimImages() {
+	number, size := maxSentImages, maxSent
+	if !t.seesImages() {
+		number = 0
 	}
-	return x.Images
+	for i := len(t.conversation.messages) - 1; i >= 0; i-- {
+		m := &t.conversation.messages[i]
+		cloned := false
+		for j := len(m.Results) - 1; j >= 0; j-- {
+			number -= len(m.Results[j].Images)
+			for _, image := range m.Results[j].Images {
+				size -= len(image.Data)
+			}
+			if len(m.Results[j].Images) == 0 || number >= 0 && size >= 0 {
+				continue
+			}
+			if number, size = 0, 0; !cloned { // the history may belong to others
+				m.Results, cloned = slices.Clone(m.Results), true
+			}
+			m.Results[j] = m.Results[j].WithoutImages()
+		}
+	}
+}
+
+// askedSize is the size of a request of so many bytes, as far as it says how many tokens a model
+// reads. The bytes of images do not.
+func (c *conversation) askedSize(n int) int64 {
+	size := int64(n)
+	for _, m := range c.messages {
+		for _, x := range m.Results {
+			size += x.ImagesSize()
+			for _, image := range x.Images {
+				size -= int64(base64.StdEncoding.EncodedLen(len(image.Data)))
+			}
+		}
+	}
+	return size
 }
 
 // hasImages says whether a request has images.
 func (c *conversation) hasImages() bool {
 	return slices.ContainsFunc(c.messages, func(m swarm.ChatMessage) bool {
-		return slices.ContainsFunc(m.Results, func(x swarm.ToolResult) bool { return len(c.sentImages(&x)) > 0 })
+		return slices.ContainsFunc(m.Results, func(x swarm.ToolResult) bool { return len(x.Images) > 0 })
 	})
 }
 

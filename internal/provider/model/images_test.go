@@ -97,3 +97,44 @@ func TestImagesThatAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// Images of earlier turns are shown again, the newest that fit into a request. A model that takes none
+// is told that it does not see them.
+func TestImagesOfEarlierTurns(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "look", Args: `{}`}}}, modeltest.Answer{Text: "a cat"}, modeltest.Answer{Text: "a cat, I said"})
+		r := provider.Request{Model: "gpt-6.1-terra", Prompt: "look", ToolSpecs: []swarm.ToolSpec{look}, Call: camera(4)}
+		reply, err := b.turn(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := swarm.Encode(reply.Messages)
+		ask := func(model string, copies int) string {
+			t.Helper()
+			r.Model, r.Session, r.Fresh, r.History = model, "a/1/1", "What was it?", []swarm.ChatMessage{{Role: swarm.RoleUser, Text: "look"}}
+			for range copies {
+				var said []swarm.ChatMessage
+				if err := json.Unmarshal(stored, &said); err != nil {
+					t.Fatal(err)
+				}
+				r.History = append(r.History, said...)
+			}
+			if _, err := b.turn(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			all := b.server.Requests()
+			return string(all[len(all)-1].Body)
+		}
+		const shown, gone = "an image, shown to the model", "an image, no longer shown to the model"
+		if body := ask("gpt-6.1-terra", 1); !strings.Contains(body, "eHh4eA==") || !strings.Contains(body, shown) {
+			t.Errorf("the next turn is sent %s", body)
+		}
+		if body := ask("tiny", 1); strings.Contains(body, "eHh4eA==") || !strings.Contains(body, gone) {
+			t.Errorf("a model without eyes is sent %s", body)
+		}
+		body := ask("gpt-6.1-terra", 22)
+		if n, left := strings.Count(body, "eHh4eA=="), strings.Count(body, gone); n != 20 || left != 2 || strings.LastIndex(body, gone) > strings.Index(body, shown) {
+			t.Errorf("%d images are sent, and %d are left out: %s", n, left, body)
+		}
+	})
+}

@@ -103,7 +103,7 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 		for _, r := range m.Results {
 			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: r.Text, ToolCallID: r.Call})
 		}
-		if parts := openaiImages(c, m.Results); parts != nil {
+		if parts := openaiImages(m.Results); parts != nil {
 			q.Messages = append(q.Messages, openaiMessage{Role: m.Role, Content: parts})
 		}
 		if m.Text != "" {
@@ -125,9 +125,9 @@ type openaiImage struct {
 
 // openaiImages returns the images of a round as the content of a user's message, because the result
 // of a tool takes only text. It returns nil if there are none.
-func openaiImages(c *conversation, results []swarm.ToolResult) (parts []openaiPiece) {
+func openaiImages(results []swarm.ToolResult) (parts []openaiPiece) {
 	for i := range results {
-		images := c.sentImages(&results[i])
+		images := results[i].Images
 		if len(images) > 0 {
 			parts = append(parts, openaiPiece{Type: "text", Text: "What the tool call " + results[i].Call + " shows:"})
 		}

@@ -92,7 +92,7 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.
 	if err = readAnswer(l, a, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
 		err = io.ErrUnexpectedEOF
 	}
-	t.addUsage(a, int64(len(body)))
+	t.addUsage(a, t.conversation.askedSize(len(body)))
 	if err != nil {
 		return a, said, t.brokenError(ctx, err)
 	}

@@ -94,7 +94,7 @@ func (responses) encodeRequest(c *conversation) ([]byte, error) {
 			continue
 		}
 		for _, r := range m.Results {
-			q.Input = append(q.Input, responsesResult{"function_call_output", r.Call, responsesOutput(c, &r)})
+			q.Input = append(q.Input, responsesResult{"function_call_output", r.Call, responsesOutput(&r)})
 		}
 		if m.Text != "" {
 			q.Input = append(q.Input, responsesMessage{m.Role, m.Text})
@@ -110,13 +110,12 @@ type responsesPart struct {
 }
 
 // responsesOutput returns the output of a call: its text, or parts if it has images.
-func responsesOutput(c *conversation, x *swarm.ToolResult) any {
-	images := c.sentImages(x)
-	if len(images) == 0 {
+func responsesOutput(x *swarm.ToolResult) any {
+	if len(x.Images) == 0 {
 		return x.Text
 	}
 	parts := []responsesPart{{Type: "input_text", Text: x.Text}}
-	for _, i := range images {
+	for _, i := range x.Images {
 		parts = append(parts, responsesPart{Type: "input_image", ImageURL: dataURL(i)})
 	}
 	return parts

@@ -120,6 +120,7 @@ type turn struct {
 func (t *turn) run(ctx context.Context) error {
 	for range maxRounds {
 		t.output = process.Tail{}
+		t.trimImages()
 		if err := t.reserve(); err != nil {
 			return err
 		}
