@@ -200,15 +200,16 @@ func (a *app) deskStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [DESK…]",
 		Short: "Show what desks say of themselves",
-		Long: `Show the state and the progress of desks; without arguments, of those in this folder. A status.json that
-is just being written is not an error: the last good state counts.
+		Long: `Show the state and the progress of desks; without arguments, of those in this folder. DESK is a folder, or
+a task of this folder's newest run that had a desk. A status.json that is just being written is not an
+error: the last good state counts.
 
 With -f, print each change until all have ended, and exit with 1 if one failed. With --json, the result
 is an array; with -f, one object a line for each change.`,
 		Example:           "  swarm desk status\n  swarm desk status -f notes report\n  swarm desk status --json",
 		ValidArgsFunction: completeDesks,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			desks, err := openDesks(args)
+			desks, err := openDesks(args, a.findDesk)
 			if err != nil {
 				return err
 			}
@@ -224,7 +225,7 @@ is an array; with -f, one object a line for each change.`,
 }
 
 // openDesks opens the desks that the user names, or all in this folder.
-func openDesks(names []string) (desks []*desk.Desk, err error) {
+func openDesks(names []string, open func(name string) (*desk.Desk, error)) (desks []*desk.Desk, err error) {
 	named := len(names) > 0
 	if !named {
 		if names, err = filepath.Glob("*/" + desk.Inbox); err != nil {
@@ -238,7 +239,7 @@ func openDesks(names []string) (desks []*desk.Desk, err error) {
 		}
 	}
 	for _, name := range names {
-		d, err := desk.Open(name)
+		d, err := open(name)
 		if err != nil && named {
 			closeDesks(desks)
 			return nil, err

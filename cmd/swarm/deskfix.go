@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,8 @@ func (a *app) deskFixCommand() *cobra.Command {
 terminal, then open inbox/instructions.md in $VISUAL or $EDITOR, or a shell in the folder if neither is set.
 With a command, run it there instead, with the desk's path in SWARM_DESK.
 
+DESK is a folder, or a task of this folder's newest run that had a desk.
+
 Afterwards the inbox is checked, and counts as it is now. Nothing is run again by itself: use
 swarm desk run, or swarm retry RUN --from TASK for the desk of a run.`,
 		Example:           "  swarm desk fix report\n  swarm desk fix report -- cp \"$PWD/data.csv\" inbox/\n  swarm desk fix report --show",
@@ -35,7 +38,7 @@ swarm desk run, or swarm retry RUN --from TASK for the desk of a run.`,
 				return swarm.Errorf(swarm.BadInput, "name one desk, and the command after --").
 					WithHint("swarm desk fix %s -- %s", args[0], strings.Join(args[1:], " "))
 			}
-			d, err := desk.Open(args[0])
+			d, err := a.findDesk(args[0])
 			if err != nil {
 				return err
 			}
@@ -80,8 +83,8 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		if err := a.openDesk(d, command); err != nil {
 			return err
 		}
-		if errs := wrongInbox(d); len(errs) > 0 {
-			return errs[0]
+		if err := a.checkFixed(d); err != nil {
+			return err
 		}
 		manifest, err := d.Record()
 		if err == nil {
@@ -180,13 +183,94 @@ func (a *app) nextAfterFix(d *desk.Desk, c *desk.Collection) string {
 	return "swarm desk run --again " + shownDesk(d)
 }
 
-// runOf returns the run and the task that a desk belongs to. Desks of runs lie in the state folder.
+// checkFixed checks the inbox that a person has corrected. The desk of a run is copied to a new one, so it may
+// have less in it.
+func (a *app) checkFixed(d *desk.Desk) error {
+	errs := wrongInbox(d)
+	odd, large := d.CheckInputs()
+	errs = append(errs, odd...)
+	if _, _, ok := a.runOf(d); ok {
+		errs = append(errs, large...)
+	}
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return nil
+}
+
+// runOf returns the run and the task that a desk belongs to. The desks of a run lie in the state folder, or
+// in the folder that its compose file names.
 func (a *app) runOf(d *desk.Desk) (run, task string, ok bool) {
 	h, err := a.home()
 	if err != nil {
 		return "", "", false
 	}
 	task, desks := d.Name(), filepath.Dir(d.Path())
-	run = filepath.Base(filepath.Dir(desks))
-	return run, task, h.DesksPath(swarm.RunID(run)) == desks
+	id := swarm.RunID(filepath.Base(filepath.Dir(desks)))
+	if h.DesksPath(id) == desks {
+		return string(id), task, true
+	}
+	if id = desk.LastRun(desks); !h.Exists(id) {
+		return "", "", false
+	}
+	opened, err := a.desksOf(id)
+	return string(id), task, err == nil && sameFolder(opened[task], d.Path())
+}
+
+// desksOf returns the folders of a run's desks, by task.
+func (a *app) desksOf(id swarm.RunID) (map[string]string, error) {
+	c, err := a.control()
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.OpenReader(id)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return l.Desks()
+}
+
+// sameFolder reports whether two paths lead to the same folder.
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// findDesk opens the desk that a person names: by its folder, or else by its task in the newest run of this
+// folder.
+func (a *app) findDesk(name string) (*desk.Desk, error) {
+	d, missing := desk.Open(name)
+	if missing == nil || name == "" || filepath.Base(name) != name || name == "." || name == ".." {
+		return d, missing
+	}
+	c, err := a.control()
+	if err != nil {
+		return nil, err
+	}
+	ref, err := c.Newest()
+	if err != nil {
+		return nil, err
+	}
+	newest, err := c.Find(ref)
+	if err != nil { // this folder has no run
+		return nil, missing
+	}
+	desks, err := a.desksOf(newest.ID)
+	if err != nil {
+		return nil, err
+	}
+	if dir := desks[name]; dir != "" {
+		return desk.Open(dir)
+	}
+	if len(desks) == 0 || swarm.KindOf(missing) != swarm.NotFound {
+		return nil, missing
+	}
+	names := slices.Sorted(maps.Keys(desks))
+	return nil, swarm.Errorf(swarm.NotFound, "there is no folder %s, and run %s has no desk of that name", name, newest.ID).
+		WithHint("%s", swarm.DidYouMean(name, names))
 }

@@ -281,7 +281,9 @@ func (a *app) deskCollectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "collect DESK",
 		Short: "Show what a worker has delivered, or copy it",
-		Long: `Read the outbox of a desk and list its files with size and SHA-256, the success criteria that the summary
+		Long: `DESK is a folder, or a task of this folder's newest run that had a desk.
+
+Read the outbox of a desk and list its files with size and SHA-256, the success criteria that the summary
 ticks, and the summary. workspace/ is left out. A completed desk without a summary or a deliverable, and
 links, pipes and devices in the outbox break the protocol.
 
@@ -293,7 +295,7 @@ not finished, or broke the protocol.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDesk,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := desk.Open(args[0])
+			d, err := a.findDesk(args[0])
 			if err != nil {
 				return err
 			}
@@ -418,7 +420,7 @@ worker is running, and a folder that is no desk, are refused.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDesks,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			desks, err := openDesks(args)
+			desks, err := openDesks(args, desk.Open)
 			if err != nil {
 				return err
 			}

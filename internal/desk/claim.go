@@ -80,6 +80,20 @@ func claim(root *os.Root, dir string, run swarm.RunID, busy bool) error {
 	return nil
 }
 
+// LastRun returns the run whose desks are in a folder that a compose file names; "" = no file names it.
+func LastRun(dir string) swarm.RunID {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	runs, err := readRuns(root)
+	if err != nil || len(runs) == 0 {
+		return ""
+	}
+	return swarm.RunID(runs[len(runs)-1])
+}
+
 func readRuns(root *os.Root) ([]string, error) {
 	f, info, err := openRegular(root, runsFile)
 	if errors.Is(err, fs.ErrNotExist) {

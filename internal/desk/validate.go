@@ -146,6 +146,30 @@ func (v *validation) inputs(text []byte) {
 	}
 }
 
+// CheckInputs returns what of the inbox is no regular file, and which files are larger than a run copies.
+// A retry takes over neither.
+func (d *Desk) CheckInputs() (odd, large []*swarm.Error) {
+	files, err := walk(d.root, Inbox, nil)
+	if err != nil {
+		return []*swarm.Error{d.unusable(Inbox, err)}, nil
+	}
+	for _, f := range files {
+		what := kindOf(f.info.Mode())
+		switch {
+		case what != "":
+			e := d.unusable(f.path, irregular{what})
+			e.Kind, e.Hint = swarm.BadInput, "put the file itself there; cp -L copies what a link leads to"
+			odd = append(odd, e)
+		case f.info.Size() > MaxFile:
+			e := d.unusable(f.path, errLarge)
+			e.Kind, e.Msg = swarm.BadInput, "it is larger than 4 MB, which is too large for the inbox of a run"
+			e.Hint = "put it elsewhere, and name its path in " + InstructionsFile
+			large = append(large, e)
+		}
+	}
+	return odd, large
+}
+
 func (v *validation) dependencies() {
 	if _, err := v.root.Lstat(DependenciesFile); err != nil {
 		return

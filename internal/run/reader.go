@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"swarm"
 	"swarm/internal/statedir"
@@ -27,6 +28,27 @@ func OpenReader(h *statedir.Home, id swarm.RunID) (*Reader, error) {
 
 // Close closes the run's log.
 func (r *Reader) Close() error { return r.log.Close() }
+
+// Desks returns the folder of the newest desk of each task that has one, by the task's name.
+func (r *Reader) Desks() (map[string]string, error) {
+	keys, err := r.log.Keys(swarm.DeskKeys(""))
+	if err != nil {
+		return nil, err
+	}
+	desks := map[string]string{}
+	for _, key := range keys { // the newest is first
+		task, _, _ := strings.Cut(strings.TrimPrefix(key, swarm.DeskKeys("")), "/")
+		if desks[task] != "" {
+			continue
+		}
+		opened, _, err := swarm.FindBody[swarm.DeskOpening](r.log, key)
+		if err != nil {
+			return nil, err
+		}
+		desks[task] = opened.Dir
+	}
+	return desks, nil
+}
 
 // Driven reports whether a living process drives the run.
 func (r *Reader) Driven() bool {
