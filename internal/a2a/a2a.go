@@ -250,12 +250,15 @@ func Address(server, agent string) string {
 
 // A stream is an answer that may be written in pieces. It adds a write deadline, which the library
 // does not set, and the Flush method that the library needs. The library answers unknown paths in
-// plain text; here they get an error of the protocol.
+// plain text; here they get an error of the protocol. Over HTTP+JSON it begins each stream with status
+// 200; here a stream that is refused has the status of its error.
 type stream struct {
 	http.ResponseWriter
 	request *http.Request
 	until   time.Time
 	refused bool // the answer is complete, and the library's text is dropped
+	held    bool // the header waits for the first event
+	first   []byte
 }
 
 // Unwrap lets http.ResponseController find the wrapped writer.
@@ -265,6 +268,10 @@ func (w *stream) WriteHeader(status int) {
 	if status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		w.refused = true
 		Refuse(w.ResponseWriter, w.request, http.StatusNotFound, nowhere(w.request))
+		return
+	}
+	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") && strings.Contains(w.request.URL.Path, "/v1/") {
+		w.held = true
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -278,7 +285,38 @@ func (w *stream) Write(b []byte) (int, error) {
 		w.until = now.Add(patience)
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.until) // the recorder of tests has no deadlines
 	}
-	return w.ResponseWriter.Write(b)
+	if !w.held {
+		return w.ResponseWriter.Write(b)
+	}
+	if w.first = append(w.first, b...); !bytes.HasSuffix(w.first, []byte("\n\n")) {
+		return len(b), nil
+	}
+	w.held = false
+	if status, body := refusedStream(w.first); status != 0 {
+		w.refused = true
+		w.Header().Set("Content-Type", "application/json")
+		w.ResponseWriter.WriteHeader(status)
+		w.first = body
+	}
+	if _, err := w.ResponseWriter.Write(w.first); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
-func (w *stream) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+// refusedStream returns the status and the error if the first event of a stream is one.
+func refusedStream(event []byte) (status int, body []byte) {
+	_, body, _ = bytes.Cut(event, []byte("data: "))
+	var got struct{ Error struct{ Code int } }
+	if json.Unmarshal(body, &got) != nil || got.Error.Code < 400 || got.Error.Code > 599 {
+		return 0, nil
+	}
+	return got.Error.Code, body
+}
+
+// Flush sends what was written, unless the header still waits.
+func (w *stream) Flush() {
+	if !w.held {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}

@@ -89,6 +89,31 @@ func TestAnEndedTaskIsNotStreamed(t *testing.T) {
 	}
 }
 
+// A stream that is refused over HTTP+JSON has the status of its error, as any other call. A stream that
+// begins has its events.
+func TestARefusedStreamHasItsStatus(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: done}\n")
+	task := h.good("chief", "SendMessage", message("m", "x"))
+	for _, c := range []struct {
+		path, body   string
+		status       int
+		kind, reason string
+	}{
+		{"tasks/" + string(task.ID) + ":subscribe", "", 400, "application/json", "UNSUPPORTED_OPERATION"},
+		{"tasks/nosuch:subscribe", "", 404, "application/json", "TASK_NOT_FOUND"},
+		{"message:stream", `{"message":{"messageId":"n","role":"ROLE_USER","taskId":"nosuch","parts":[{"text":"x"}]}}`, 404, "application/json", "TASK_NOT_FOUND"},
+		{"message:stream", message("o", "x"), 200, "text/event-stream", "TASK_STATE_COMPLETED"},
+	} {
+		status, header, text := h.get(h.request("POST", "/a2a/chief/v1/"+c.path, c.body))
+		var got struct{ Error struct{ Code int } }
+		err := json.Unmarshal([]byte(text), &got)
+		if status != c.status || header.Get("Content-Type") != c.kind || !strings.Contains(text, c.reason) || status != 200 && (err != nil || got.Error.Code != status) {
+			t.Errorf("%s: %d %s %s", c.path, status, header.Get("Content-Type"), text)
+		}
+	}
+}
+
 // TestErrorsBeforeACallAreTheProtocolsOwn (HTTP_JSON-ERR-001, 002, HTTP_JSON-STATUS-001,
 // JSONRPC-ERR-001, 003): also where the guard or the router answers.
 func TestErrorsBeforeACallAreTheProtocolsOwn(t *testing.T) {
