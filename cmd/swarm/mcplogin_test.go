@@ -129,6 +129,9 @@ func (s *ticketServer) token(r *http.Request) (int, map[string]any) {
 		if !s.refresh[r.Form.Get("refresh_token")] {
 			return refused("invalid_grant")
 		}
+		if r.Form.Get("resource") != s.URL+"/mcp" {
+			s.problems = append(s.problems, "the refresh is odd: "+r.Form.Encode())
+		}
 		delete(s.refresh, r.Form.Get("refresh_token")) // each counts once
 		s.refreshed++
 	default:

@@ -1,12 +1,16 @@
 package tool
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -31,6 +35,7 @@ type login struct {
 	ClientSecret string           `json:"client_secret,omitempty"`
 	TokenURL     string           `json:"token_url"`
 	Style        oauth2.AuthStyle `json:"auth_style"`
+	Resource     string           `json:"resource,omitempty"` // what the tokens are for; "" = the server's address
 	Token        *oauth2.Token    `json:"token"`
 }
 
@@ -57,7 +62,7 @@ func (l *logins) Token() (*oauth2.Token, error) {
 	if l.now.Token.Valid() {
 		return l.now.Token, nil
 	}
-	ctx, stop := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, l.http), startTime)
+	ctx, stop := context.WithTimeout(context.Background(), startTime)
 	defer stop()
 	unlock, err := l.store.Lock(ctx, "logins")
 	if err != nil {
@@ -73,7 +78,9 @@ func (l *logins) Token() (*oauth2.Token, error) {
 	if l.now.Token.Valid() { // another process has refreshed it
 		return l.now.Token, nil
 	}
-	token, err := l.now.config().TokenSource(ctx, l.now.Token).Token()
+	client := *l.http
+	client.Transport = resourceSender{cmp.Or(l.now.Resource, l.url)}
+	token, err := l.now.config().TokenSource(context.WithValue(ctx, oauth2.HTTPClient, &client), l.now.Token).Token()
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +92,22 @@ func (l *logins) Token() (*oauth2.Token, error) {
 	}
 	l.now = &fresh
 	return token, nil
+}
+
+// A resourceSender adds the resource to a request for a token, as MCP demands and the library does only
+// for a token's first request. Else a server may give a token for another resource (RFC 8707).
+type resourceSender struct{ resource string }
+
+func (s resourceSender) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	body = append(body, "&resource="+url.QueryEscape(s.resource)...)
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength, r.GetBody = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // read reads the stored login; now is nil if there is none.
@@ -165,6 +188,7 @@ func Login(ctx context.Context, spec swarm.ToolServer, o ServerOptions, show fun
 		return false, err
 	}
 	defer l.end()
+	resource := ""
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "swarm", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
@@ -176,6 +200,9 @@ func Login(ctx context.Context, spec swarm.ToolServer, o ServerOptions, show fun
 				return nil, errors.New("the login has failed already")
 			}
 			needed = true
+			if page, err := url.Parse(args.URL); err == nil {
+				resource = page.Query().Get("resource")
+			}
 			show(args.URL)
 			select {
 			case r := <-back.answers:
@@ -187,7 +214,7 @@ func Login(ctx context.Context, spec swarm.ToolServer, o ServerOptions, show fun
 			}
 		},
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
-			stored := login{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, Token: token}
+			stored := login{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, Resource: resource, Token: token}
 			return oauth2.StaticTokenSource(token), o.Logins.SaveLogin(spec.URL, swarm.Encode(stored))
 		},
 	})
