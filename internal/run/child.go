@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"sync"
 	"time"
@@ -147,8 +148,30 @@ func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve 
 	passing.Go(func() { s.passOn(driving, child) })
 	defer passing.Wait() // it writes to the log of the swarm
 	defer stop(nil)
-	_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: reserve})
-	return err
+	for {
+		_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: reserve})
+		if _, driven := errors.AsType[*swarm.OwnedError](err); !driven {
+			return err
+		}
+		if ended, err := child.awaitDriver(driving); err != nil || ended {
+			return err
+		}
+	}
+}
+
+// awaitDriver waits until the process has left that drives the run. It says whether the run has ended
+// then. A person may have resumed a swarm on its own, before the run that it belongs to.
+func (r *Run) awaitDriver(ctx context.Context) (ended bool, err error) {
+	reader := &Reader{ID: r.ID, home: r.home, log: r.log}
+	p := reader.newPoller()
+	defer p.stop()
+	for first := true; first || reader.Driven(); first = false {
+		if err := p.wait(ctx, false); err != nil {
+			return false, err
+		}
+	}
+	_, ended, err = r.log.Find(string(swarm.RunEnded))
+	return ended, err
 }
 
 // passOn passes pause and resume on, until ctx ends. Commands that are older than the swarm do not
