@@ -69,6 +69,8 @@ type Bundle struct {
 	Sources  []string // the files that were read beside the compose file, as they are shown
 	// DeclaresAgents says that the file declares the agents of a team itself.
 	DeclaresAgents bool
+	// Supervisor is the provider of a swarm's supervisor; nil = that of its first agent.
+	Supervisor *swarm.ProviderSpec
 }
 
 // The kinds of warnings. The file is valid, but it may not mean what its author intended.

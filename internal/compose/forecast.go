@@ -122,7 +122,7 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 func (f *Forecast) addSwarm(p *swarm.Plan, t *swarm.Task, ag *swarm.Agent, step ForecastStep, times int) {
 	own, rules := *p, t.Swarm.Swarm
 	rules.Worker = *ag
-	growth.PlanSwarm(&own, &rules, t.Swarm.MaxAgents)
+	growth.PlanSwarm(&own, &rules, t.Swarm.MaxAgents, nil)
 	rules.Costs = swarmCosts(&own, strings.Repeat("x", int(min(step.MaxPrompt, 4*prompt.MaxIteration))))
 	most := plan.BoundSwarm(&rules, own.Team, swarm.Budget{}, 1).Most
 	step.Agents, step.Turns = t.Swarm.MaxAgents, most.Calls

@@ -38,6 +38,9 @@ func (c *compiler) resolveProviders() {
 	if p := c.file.Provider; p.given() {
 		c.checkProvider(p.value, p.node)
 	}
+	if p := c.file.Swarm.Provider; p.given() {
+		c.checkProvider(p.value, p.node)
+	}
 	if p := c.o.Provider; p != "" && !c.knownProvider(p) {
 		c.errs = append(
 			c.errs,

@@ -1,9 +1,12 @@
 package compose
 
 import (
+	"cmp"
+
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // defaultTeam is the team if a file names no agent, or if there is no file.
@@ -15,16 +18,34 @@ func CompileTeam(o Options) (*Bundle, error) {
 	c := newCompiler(o)
 	c.working = true // every agent can be addressed, and then has to work
 	declared := false
+	var supervisor *swarm.ProviderSpec
 	b, err := c.compile(func() {
 		if declared = len(c.file.Agents.entries) > 0; !declared {
 			c.declareTeam()
 		}
 		c.file.Tasks = named[taskKeys]{}
-	}, c.selectAll)
+	}, func() *selection {
+		supervisor = c.supervisor()
+		return c.selectAll()
+	})
 	if err == nil {
-		b.Plan.Kind, b.DeclaresAgents = swarm.LineRun, declared
+		b.Plan.Kind, b.DeclaresAgents, b.Supervisor = swarm.LineRun, declared, supervisor
 	}
 	return b, err
+}
+
+// supervisor returns the provider of a swarm's supervisor. Without swarm.provider it is that of
+// agents that name none, if that needs no more to know its model.
+func (c *compiler) supervisor() *swarm.ProviderSpec {
+	name := cmp.Or(c.o.Provider, c.file.Swarm.Provider.value, c.defaultProvider())
+	if name == "" || providerkind.Of(name).Outside {
+		return nil
+	}
+	s := c.spec(name)
+	if s.Model == "" && providerkind.Of(s.Kind).Model == providerkind.NeedModel && name != c.file.Swarm.Provider.value {
+		return nil
+	}
+	return s
 }
 
 // declareTeam declares the agents of a file that declares none.

@@ -61,7 +61,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	if err := begin.addTaken(rules); err != nil {
 		return nil, err
 	}
-	growth.PlanSwarm(plan, rules, limits.MaxAgents)
+	growth.PlanSwarm(plan, rules, limits.MaxAgents, b.Supervisor)
 	plan.Name = firstWords(string(query))
 	b.Bodies = append(b.Bodies, query)
 	if begin.Args == nil {

@@ -10,11 +10,18 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// PlanSwarm makes a plan that of a swarm: its only agent is the supervisor, which has the provider of
-// the workers, and the rules say what the agents are like that it will have.
-func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int) {
+// PlanSwarm makes a plan that of a swarm: its only agent is the supervisor, and the rules say what the
+// agents are like that it will have. The supervisor has the provider own, or that of the workers if
+// own is nil.
+func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int, own *swarm.ProviderSpec) {
 	rules.Worker.Role, rules.Worker.RoleName = "", ""
 	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env, OnLimit: rules.Worker.OnLimit}
+	if own != nil && own.Name != supervisor.Provider {
+		supervisor = swarm.Agent{Name: swarm.Supervisor, Provider: own.Name}
+		if !slices.ContainsFunc(p.Providers, func(s swarm.ProviderSpec) bool { return s.Name == own.Name }) {
+			p.Providers = append(p.Providers, *own)
+		}
+	}
 	for i := range p.Providers {
 		spec := &p.Providers[i]
 		rules.Worker = inTier(withFileTools(rules.Worker, spec), spec, "medium")

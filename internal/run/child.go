@@ -101,7 +101,7 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		rules.Worker.Model, rules.Worker.Tier = req.Model, ""
 	}
 	rules.Taken = TakenNames(&rules)
-	growth.PlanSwarm(&p, &rules, s.task.Swarm.MaxAgents)
+	growth.PlanSwarm(&p, &rules, s.task.Swarm.MaxAgents, nil)
 	if rules.IsCouncil() {
 		growth.PlanCouncil(&p, ChildID(s.d.ID, req.Turn), req.Prompt)
 	}
