@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
+	"swarm/internal/excerpt"
 	"swarm/internal/httpd"
 	"swarm/internal/line"
 	"swarm/internal/process"
@@ -38,7 +41,8 @@ func (a *app) replCommand() *cobra.Command {
 		Use:   "repl",
 		Short: "Talk to the agents, line by line",
 		Long: `Talk to the agents of swarm/swarm.yaml, line by line. In a terminal, "swarm" alone does the same.
-/help explains how to write lines.
+/help explains how to write lines. Without the file, the coding agents in your PATH are the agents:
+@claude, @codex, @gemini, @opencode, and the roles of .claude/agents.
 
 A session is a run: it survives its process. --resume continues it, with its outputs.`,
 		Example: "  swarm repl\n  swarm repl --resume @last",
@@ -69,8 +73,9 @@ type talk struct {
 	resume      string
 	ephemeral   bool
 	in          io.Reader
-	typed       bool // a person types it, in a terminal
-	numbered    bool // errors name the number of their line
+	line        string // the only line of the input; "" = lines are read
+	typed       bool   // a person types it, in a terminal
+	numbered    bool   // errors name the number of their line
 	stopOnError bool
 }
 
@@ -80,7 +85,7 @@ func (a *app) talk(t talk) error {
 	if err != nil {
 		return err
 	}
-	team, o, err := a.team(t.src)
+	team, o, err := a.team(t)
 	if err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (a *app) talk(t talk) error {
 	if t.typed {
 		width, height, _ = xterm.GetSize(int(a.stdin.Fd()))
 	}
-	ro := repl.Options{Terminal: term.Terminal{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now}, Greeting: greeting(s.ID(), t),
+	ro := repl.Options{Terminal: term.Terminal{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now}, Greeting: greeting(s.ID(), t, foundAgents(team, o)),
 		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError, Recall: s.Recall}
 	if !t.typed {
 		ro.Err = a.stderr
@@ -142,7 +147,10 @@ func (a *app) talk(t talk) error {
 	}
 	a.exit = worst(p, face, t.typed)
 	if t.ephemeral && err == nil {
-		err = h.Delete(s.ID(), time.Now())
+		return h.Delete(s.ID(), time.Now())
+	}
+	if t.typed && err == nil {
+		_, err = fmt.Fprintln(a.stdout, farewell(p))
 	}
 	return err
 }
@@ -241,11 +249,35 @@ func worst(p view.Picture, face repl.Face, typed bool) int {
 	return p.Exit
 }
 
-func greeting(id swarm.RunID, t talk) string {
+// greeting is the first line of a session in a terminal. It names agents that no file names.
+func greeting(id swarm.RunID, t talk, found []string) string {
 	if !t.typed {
 		return ""
 	}
-	return "session " + string(id) + " · /help explains how to write lines, Ctrl-D leaves"
+	text := "session " + string(id) + " · "
+	if len(found) > 0 {
+		text += excerpt.List(found, 8) + " · "
+	}
+	return text + "/help explains how to write lines, Ctrl-D leaves"
+}
+
+// farewell is the last line of a session in a terminal: how to go on with it, or to look at it.
+func farewell(p view.Picture) string {
+	id := string(p.ID)
+	if p.Status == swarm.Interrupted {
+		return "session " + id + " interrupted · to continue: swarm repl --resume " + id
+	}
+	return "session " + id + " ended · to see it: swarm show " + id
+}
+
+// foundAgents returns the agents of a session that no file names, as lines write them.
+func foundAgents(team session.Team, o compose.Options) (names []string) {
+	for _, agent := range team.Agents {
+		if o.Found != nil && agent.Name != line.Notify {
+			names = append(names, "@"+agent.Name)
+		}
+	}
+	return names
 }
 
 func remember(h *statedir.Home, typed bool) func(string) {
@@ -257,8 +289,8 @@ func remember(h *statedir.Home, typed bool) func(string) {
 
 // team compiles the agents of a session: those of the file, or the default ones, and @notify, which
 // notifies a person.
-func (a *app) team(src *source) (session.Team, compose.Options, error) {
-	o, p, err := a.singleOptions(src)
+func (a *app) team(t talk) (session.Team, compose.Options, error) {
+	o, p, err := a.singleOptions(t.src)
 	if err != nil {
 		return session.Team{}, o, err
 	}
@@ -272,12 +304,36 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	if err != nil {
 		return session.Team{}, o, err
 	}
-	ready := control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Waiting: a.waiting(), Confirm: a.asker(h)}
+	needed := t.needed(b, o)
+	ready := control.Begin{Bundle: needed, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Waiting: a.waiting(), Confirm: a.asker(h)}
 	if err := ready.Ready(h); err != nil {
 		return session.Team{}, o, err
 	}
-	a.printConfinement(&b.Plan)
+	if t.line == "" {
+		needed = b
+	}
+	a.printConfinement(&needed.Plan)
 	return sessionTeam(b), o, nil
+}
+
+// needed returns the part of a session's agents that must be there before it begins. That is all of
+// those that a file names. Of programs that were found in PATH, it is those that the line speaks to:
+// the others are installed, which is all that anybody has asked of them.
+func (t talk) needed(b *compose.Bundle, o compose.Options) *compose.Bundle {
+	if o.Found == nil || o.Provider != "" {
+		return b
+	}
+	text := t.line + " "
+	if t.line != "" && t.line[0] != '@' && len(b.Plan.Agents) > 0 { // it goes to the default agent
+		text = "@" + b.Plan.Agents[0].Name + " " + text
+	}
+	needed := *b
+	needed.Plan.Providers = slices.DeleteFunc(slices.Clone(b.Plan.Providers), func(p swarm.ProviderSpec) bool {
+		return !slices.ContainsFunc(b.Plan.Agents, func(agent swarm.Agent) bool {
+			return agent.Uses(p.Name) && strings.Contains(text, "@"+agent.Name+" ")
+		})
+	})
+	return &needed
 }
 
 // sessionTeam returns the agents of a session: those of a compiled file, and @notify.
@@ -307,7 +363,7 @@ func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) 
 			return swarm.Errorf(swarm.BadInput, "a comment is one line, and this has several").WithHint("pass lines on standard input: swarm run - < FILE")
 		}
 		text = strings.ReplaceAll(text, "\n", " ")
-		t.in, t.numbered = strings.NewReader(text+"\n"), false
+		t.in, t.line, t.numbered = strings.NewReader(text+"\n"), text, false
 	}
 	return a.talk(t)
 }

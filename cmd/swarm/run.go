@@ -11,6 +11,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/project"
+	"swarm/internal/registry"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -32,12 +33,20 @@ from standard input. {{output:x}} is a placeholder, because no other task runs.
 
 On a terminal, the agent's output is shown while it arrives. A pipe gets the output and nothing else.
 
-Agents and providers come from swarm/swarm.yaml, if it exists.`,
+Agents and providers come from swarm/swarm.yaml, if it exists. Without it, the coding agents in your
+PATH are the agents, by the names of their programs: @claude, @codex, @gemini, @opencode. So are the
+roles of .claude/agents: @tester is .claude/agents/tester.md. With --provider NAME, the agents are @pm,
+@ba, @builder-1, @builder-2, @reviewer and @writer.`,
 		Example: `  swarm run -p reviewer
   git diff | swarm run -s 'Review this: {{STDIN}}'
   swarm run -f notes.md --agent writer
-  swarm run '@pm Plan a small tool -> @builder-1 Build $pm'
+  swarm run '@claude Fix the failing test -> @codex Review $claude'
+  swarm run '@pm Plan a small tool -> @builder-1 Build $pm' --provider claude-code
   swarm run - < session.txt`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			src.file = composeFile
+			return a.lineAgents(&src, args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := 0
 			for _, f := range []string{"prompt", "prompt-file", "prompt-string"} {
@@ -114,11 +123,30 @@ func taskNamed(prompt string) string {
 	return name
 }
 
-// singleOptions makes compile options without tasks. The compose file is optional.
+// singleOptions makes compile options without tasks. The compose file is optional: without it, the
+// agents are the programs in PATH and the roles of .claude/agents.
 func (a *app) singleOptions(src *source) (compose.Options, *project.Project, error) {
 	o, p, err := src.read(a, nil)
 	if swarm.KindOf(err) == swarm.NotFound && src.file == "" {
 		o.Source, err = nil, nil
+		o.Found = &compose.Found{Programs: registry.Installed(), Roles: p.AgentFiles()}
 	}
 	return o, p, err
+}
+
+// lineAgents returns the agents that a line may begin with, for completion.
+func (a *app) lineAgents(src *source, args []string) (names []string) {
+	o, p, err := a.singleOptions(src)
+	if err != nil || len(args) > 0 {
+		return nil
+	}
+	defer p.Close()
+	b, err := compose.CompileTeam(o)
+	if err != nil {
+		return nil
+	}
+	for _, agent := range b.Plan.Agents {
+		names = append(names, "@"+agent.Name)
+	}
+	return names
 }

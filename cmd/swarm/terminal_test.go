@@ -50,6 +50,41 @@ tasks: {a: {prompt-string: x}}
 	until(t, near, &shown, "\x1b[?25h") // the cursor
 }
 
+// TestDumbTerminal types a line into a terminal that knows no escape sequences, in a folder without a
+// file: the greeting names the program that is installed, and nothing is drawn.
+func TestDumbTerminal(t *testing.T) {
+	p := newPlace(t)
+	bin := filepath.Join(p.dir, "bin")
+	p.check(os.MkdirAll(bin, 0o700))
+	p.check(os.WriteFile(filepath.Join(bin, "codex"), []byte(`#!/bin/sh
+[ "$1" = exec ] || exit 0
+cat > /dev/null
+echo '{"type":"thread.started","thread_id":"t"}'
+echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello from codex"}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}'
+`), 0o700))
+	near, far := terminal(t)
+	cmd := p.swarm()
+	cmd.Dir = bin
+	cmd.Env = append(cmd.Env, "TERM=dumb", "PATH="+bin+":/usr/bin:/bin")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = far, far, far
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	p.check(cmd.Start())
+	far.Close()
+
+	var shown bytes.Buffer
+	until(t, near, &shown, "@codex · /help explains")
+	near.WriteString("@codex Say hello\n")
+	until(t, near, &shown, "hello from codex")
+	until(t, near, &shown, "@codex: completed")
+	near.WriteString("/quit\n")
+	until(t, near, &shown, "ended · to see it: swarm show 20")
+	p.check(cmd.Wait())
+	if strings.Contains(shown.String(), "\x1b") {
+		t.Errorf("a dumb terminal was sent an escape sequence: %q", shown.String())
+	}
+}
+
 // until reads from a terminal until it has shown something.
 func until(t *testing.T, near io.Reader, shown *bytes.Buffer, what string) {
 	t.Helper()

@@ -45,7 +45,14 @@ type Options struct {
 	MaxParallel int                    // overrides the file's; 0 = the file's
 	Dir         string                 // absolute: where tasks work, and the base of relative folders
 	Stdin       func() ([]byte, error) // called only if a selected prompt has {{STDIN}}
+	Found       *Found                 // what replaces a missing file; nil = nobody has looked
 	reading     func() *reading        // see ReadOnce; nil = the file is read by each call
+}
+
+// Found is what the machine has that can work without a compose file.
+type Found struct {
+	Programs []string // kinds of providers whose programs are installed: each is an agent
+	Roles    []string // names of files of .claude/agents: each is an agent
 }
 
 // ReadOnce returns options that several calls can share. The first call parses the file, and the

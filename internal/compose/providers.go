@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -208,11 +209,14 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 }
 
 // defaultProvider returns the provider of agents that name none. A file with only one provider
-// needs no choice.
+// needs no choice. Without a file it is the first program that is installed.
 func (c *compiler) defaultProvider() string {
 	name := cmp.Or(c.o.Provider, c.file.Provider.value)
 	if all := c.file.Providers.entries; name == "" && len(all) == 1 {
 		return all[0].name
+	}
+	if programs := c.found().Programs; name == "" && len(programs) > 0 {
+		return programs[0]
 	}
 	return name
 }
@@ -239,9 +243,27 @@ func (c *compiler) findProvider(a *agent, works bool) {
 		all := excerpt.List(names, 20)
 		hint := fmt.Sprintf(
 			"write provider: %s (or another of %s) at the top of the file, or give --provider", names[0], all)
+		if len(c.o.Source) == 0 && c.o.Found != nil {
+			c.nothingInstalled()
+			return
+		}
 		if len(c.o.Source) == 0 {
 			hint = fmt.Sprintf("give --provider %s (or another of %s), or let `swarm init` write a file", names[0], all)
 		}
 		c.missing(a.node, "nothing says which provider %s", who).WithHint("%s", hint)
 	}
+}
+
+// nothingInstalled notes that there is neither a file nor a provider nor a program of a coding agent.
+func (c *compiler) nothingInstalled() {
+	var programs []string
+	for _, kind := range providerkind.Presets() {
+		if p := providerkind.Of(kind).Program; p.Name != "" {
+			programs = append(programs, p.Name)
+		}
+	}
+	first := providerkind.Of(providerkind.Presets()[0]).Program
+	c.missing(nil, "no agent is here: there is no compose file, and none of %s is installed", strings.Join(programs, ", ")).
+		WithHint("install %s: npm install -g %s; or let `swarm init` write a file that needs no key; or give --provider (%s)",
+			first.Title, first.Package, strings.Join(providerkind.Presets(), ", "))
 }

@@ -4,6 +4,7 @@ package registry
 
 import (
 	"fmt"
+	"os/exec"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -50,4 +51,17 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		err.Msg = fmt.Sprintf("the provider %q has no kind", spec.Name)
 	}
 	return nil, err.WithHint("%s", swarm.DidYouMean(spec.Kind, providerkind.Names()))
+}
+
+// Installed returns the kinds whose programs are in PATH, in the order of the table. It starts none of
+// them.
+func Installed() (kinds []string) {
+	for _, kind := range providerkind.Presets() {
+		if program := providerkind.Of(kind).Program.Name; program != "" {
+			if _, err := exec.LookPath(program); err == nil {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
 }

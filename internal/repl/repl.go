@@ -163,7 +163,7 @@ func Fits(width, height int) bool { return width >= minColumns && height >= minR
 // New makes the face that suits a terminal of this size; 0 columns mean no terminal. The face owns
 // the fold from then on.
 func New(s Session, run *view.Run, width, height int, o Options) Face {
-	if Fits(width, height) {
+	if Fits(width, height) && !o.dumb() {
 		return NewScreen(s, run, o)
 	}
 	return NewPlain(s, run, o)
