@@ -179,7 +179,7 @@ func (a *app) retryCommand() *cobra.Command {
 that depend on them. The turns of all other tasks are carried over.
 
 In an unfinished run, retry a task that failed and waits for a person, or end the wait for a
-provider's limit before it resets.
+provider's limit before it resets. If no process drives the run, this one does.
 
 ` + runHelp,
 		Example: "  swarm retry @last\n  swarm retry @last --from code",
@@ -190,8 +190,12 @@ provider's limit before it resets.
 				return err
 			}
 			if !c.Home.Summary(id).Status.Ended() {
-				result, err := c.RetryTask(cmd.Context(), id, from)
+				_, driven, err := c.Driver(id)
 				if err != nil {
+					return err
+				}
+				result, err := c.RetryTask(cmd.Context(), id, from)
+				if err != nil || !driven { // this process drove the run, and has shown it
 					return err
 				}
 				return a.printCommand(c, result)

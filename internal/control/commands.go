@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarm"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
+	"swarm/internal/view"
 )
 
 // A CommandResult is a command that is on disk. The process that drives the run obeys it.
@@ -95,17 +97,22 @@ func (c *Control) Cancel(ctx context.Context, id swarm.RunID, target string) (Co
 	if err != nil || target != "" {
 		return noted, err
 	}
+	return noted, c.obey(ctx, id)
+}
+
+// obey has a command of a run take effect. If no process drives the run, this process does so.
+func (c *Control) obey(ctx context.Context, id swarm.RunID) error {
 	if _, driven, err := c.Driver(id); err != nil || driven {
-		return noted, err
+		return err
 	}
 	if p, err := c.Picture(id); err == nil && p.Status.Ended() { // its driver has obeyed and left in the meantime
-		return noted, nil
+		return nil
 	}
 	var owned *swarm.OwnedError
 	if err := c.GoOn(ctx, id); err != nil && !errors.As(err, &owned) { // with an OwnedError another process drives it now, and obeys
-		return noted, err
+		return err
 	}
-	return noted, nil
+	return nil
 }
 
 // Close ends a team's run when its running turns have ended. All other runs end by themselves.
@@ -140,19 +147,31 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 }
 
 // RetryTask retries a task that failed and waits for a person, in a run that has not ended. What a
-// provider's limit holds back is tried before the limit resets.
+// provider's limit holds back is tried before the limit resets. If no process drives the run, this
+// process does so from now on.
 func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (CommandResult, error) {
 	if task != "" {
 		if _, err := c.Target(id, task); err != nil {
 			return CommandResult{}, err
 		}
 	}
-	if _, driven, err := c.Driver(id); err != nil || !driven {
+	_, driven, err := c.Driver(id)
+	if err != nil {
+		return CommandResult{}, err
+	}
+	if !driven {
 		p, err := c.Picture(id)
 		if err != nil {
 			return CommandResult{}, err
 		}
-		return CommandResult{}, refuse("go on with it: "+p.ResumeCommand(), "the run %s has not ended, and nobody drives it", id)
+		waits := func(t view.Task) bool { return (task == "" || task == t.Name || task == t.Base) && t.AwaitsRetry() }
+		if !slices.ContainsFunc(p.Tasks, waits) {
+			return CommandResult{}, refuse("go on with it: "+p.ResumeCommand(), "the run %s has not ended, and nobody drives it", id)
+		}
 	}
-	return c.Tell(ctx, id, swarm.CommandRetry, task)
+	noted, err := c.Tell(ctx, id, swarm.CommandRetry, task)
+	if err != nil || driven {
+		return noted, err
+	}
+	return noted, c.obey(ctx, id)
 }

@@ -395,6 +395,12 @@ func (t *Task) InTurn() bool {
 	return t.Status == swarm.Running || len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents
 }
 
+// AwaitsRetry reports whether a task waits for the command that retries it: a person has to decide, or a
+// provider's limit holds it back.
+func (t *Task) AwaitsRetry() bool {
+	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
+}
+
 // ResumeCommand returns what to type to resume the run. A replay needs its recording.
 func (p *Picture) ResumeCommand() string {
 	if p.Replay {
