@@ -11,7 +11,7 @@ import (
 // pauses, and a person decides. A swarm never pauses itself: there the agent ends.
 const (
 	sameOutputs = 3  // identical outputs of an agent in a row
-	sameTwo     = 12 // envelopes in a row between the same two agents
+	sameTwo     = 12 // turns in a row whose envelopes went between the same two agents
 	sameDeeds   = 3  // turns in a row in which an agent did only the same thing, or sent the same message to the same agent
 )
 
@@ -40,6 +40,7 @@ type agentHistory struct {
 	wrote   repetition   // its last messages
 	turn    swarm.TurnID // the turn that sent the last message
 	claims  int          // turns in a row that claim a message which was not sent
+	paired  swarm.TurnID // the last turn whose messages to one agent were counted
 }
 
 func (t *team) historyOf(agent string) *agentHistory {
@@ -153,6 +154,11 @@ func (t *team) weighMail(m plan.Mail) error {
 		return err
 	}
 	a, b := min(m.From, m.To), max(m.From, m.To)
+	h := t.historyOf(m.From)
+	if m.Turn != "" && m.Turn == h.paired && t.between.what == a+" "+b {
+		return nil // many messages of one turn are one step of the two
+	}
+	h.paired = m.Turn
 	switch n := t.between.count(a + " " + b); {
 	case n == sameTwo:
 		told := swarm.NewMessage(swarm.ToldOnlyTwo, strconv.Itoa(sameTwo), a, b)

@@ -301,6 +301,24 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 	}
 }
 
+// Many messages of one turn to the only other agent are no repetition.
+func TestManyMessagesOfOneTurnAreNoCircle(t *testing.T) {
+	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[swarm.TurnID]string{}}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
+	for n := range 30 {
+		o.sends["lead/1/1"] += ",coder part " + strconv.Itoa(n)
+		o.sends["coder/1/1"] += ",lead part " + strconv.Itoa(n)
+	}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(owned)
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	if story := strings.Join(o.told, "; "); strings.Contains(story, "notice") || strings.Contains(story, "note to") {
+		t.Error(story)
+	}
+}
+
 // A team that makes no progress ends if no person is there to decide. A run that paused itself ends
 // with its wall time. The wall time stands still while a person has the run paused.
 func TestTeamThatMakesNoProgressWithoutAPerson(t *testing.T) {
