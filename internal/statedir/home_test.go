@@ -163,7 +163,16 @@ func TestFind(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, e, err)
 		}
 	}
-	_, err := h.Find("20260102", "/a", false)
+	unbegun, err := h.Store.Create(t.Context(), "20260104-000000-ad")
+	must(t, err)
+	must(t, unbegun.Close())
+	h.Summarize = func(_ swarm.RunLog, id swarm.RunID) (swarm.RunSummary, error) { return swarm.RunSummary{ID: id}, nil } // its log is empty
+	for _, anywhere := range []bool{false, true} {
+		if e, err := h.Find("20260104", "/a", anywhere); swarm.KindOf(err) != swarm.NotFound || !strings.Contains(err.Error(), "20260104-000000-ad has not begun") {
+			t.Errorf("a run that was killed before it began: %v, %v", e, err)
+		}
+	}
+	_, err = h.Find("20260102", "/a", false)
 	if !strings.Contains(err.Error(), "20260102-000000-abc") {
 		t.Errorf("the choices are not listed: %v", err)
 	}

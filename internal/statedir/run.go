@@ -24,6 +24,7 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 	}
 	var here, elsewhere []swarm.RunSummary
 	var unread error // why the folder of a run is not known
+	var unbegun swarm.RunID
 	for entry, err := range h.candidates(ref, newest) {
 		if err != nil {
 			return swarm.RunSummary{}, err
@@ -35,7 +36,8 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		switch {
 		case err != nil && newest && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)):
 			return swarm.RunSummary{}, err // it may be the newest, and an older one must not be taken for it
-		case newest && !s.Begun():
+		case !s.Begun():
+			unbegun = s.ID
 			continue
 		case !anywhere && !mayBeOf(s, dir):
 			elsewhere = append(elsewhere, s)
@@ -62,6 +64,9 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		const msg = "the run %s was started in another folder: %s"
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, msg, elsewhere[0].ID, startedIn(elsewhere[0])).
 			WithHint("use -g for runs of all folders")
+	case unbegun != "" && !newest:
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s has not begun: its process was killed before, or is about to begin it", unbegun).
+			WithHint("nothing of it was done; start it again")
 	case newest:
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint("`swarm up` starts one")
 	}
