@@ -336,6 +336,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/providerkind", "which agents have their file tools from us"},
 		{"swarm/internal/provider", "the deltas of running turns"},
 		{"swarm/internal/turn", "the turn runner"},
+		{"swarm/internal/desk", "what a retry takes of the desks of the run before"},
 		{"swarm/internal/agentapi", "the tools by which agents act"},
 		{"swarm/internal/tool", "the other tools of models"},
 		{"swarm/internal/permission", "the files that the run obeys, which agents may not write"},

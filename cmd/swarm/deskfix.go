@@ -86,11 +86,13 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		if err := a.checkFixed(d); err != nil {
 			return err
 		}
+	}
+	if !show { // what the person changes is a correction, now or later by hand
 		manifest, err := d.Record()
 		if err == nil {
 			err = a.keepInputs(d, manifest)
 		}
-		if err != nil {
+		if err != nil && len(command) > 0 {
 			return err
 		}
 		if c, err = a.collectDesk(ctx, d); err != nil {

@@ -125,7 +125,7 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 			return err
 		}
 	}
-	if err := a.showDesks(d.Turns); err != nil {
+	if err := a.showDesks(p.ID, d.Turns); err != nil {
 		return err
 	}
 	if len(d.Envelopes) > 0 {
@@ -366,7 +366,7 @@ func (a *app) showEach(l *run.Reader, d view.Details, o showOptions) error {
 			}
 			continue
 		}
-		a.turnHead(&d.Turns[i])
+		a.turnHead(l.ID, &d.Turns[i])
 		a.printSpans(&d.Turns[i])
 	}
 	return nil
@@ -407,7 +407,7 @@ func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 		_, err := io.WriteString(a.stdout, a.foreign([]byte(whole.PromptText)))
 		return err
 	case o.spans:
-		a.turnHead(&t)
+		a.turnHead(l.ID, &t)
 		a.printSpans(&t)
 		return nil
 	}
@@ -420,7 +420,7 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	if err != nil {
 		return err
 	}
-	a.turnHead(t)
+	a.turnHead(l.ID, t)
 	a.printSpans(t)
 	if t.Prompt != "" {
 		a.fence("prompt of "+string(t.ID), whole.PromptText)
@@ -478,7 +478,7 @@ func (a *app) fence(name, text string) {
 	fmt.Fprintf(a.stdout, "--- end of %s ---\n", name)
 }
 
-func (a *app) turnHead(t *view.Turn) {
+func (a *app) turnHead(run swarm.RunID, t *view.Turn) {
 	by := "by @" + t.Agent
 	for _, more := range []string{t.Provider, t.Model} {
 		if more != "" {
@@ -541,7 +541,7 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, f := range t.Files {
 		fmt.Fprintf(a.stdout, "  changed %s\n", term.Escape(f))
 	}
-	a.printDesk(t.Desk)
+	a.printDesk(run, t.Desk)
 	if t.Output.Hash != "" {
 		fmt.Fprintf(a.stdout, "  output %s, %d bytes\n", t.Output.Hash, t.Output.Bytes)
 	}

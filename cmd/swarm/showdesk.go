@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
+	"swarm"
+	"swarm/internal/desk"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
 // showDesks writes where turns were done by files, what was delivered and which success criteria are
 // met.
-func (a *app) showDesks(turns []view.Turn) error {
+func (a *app) showDesks(run swarm.RunID, turns []view.Turn) error {
 	table := term.NewTable("TURN", "STATE", "FILES", "CRITERIA", "DESK").Right(2)
 	some := false
 	for i := range turns {
@@ -34,7 +37,7 @@ func (a *app) showDesks(turns []view.Turn) error {
 				criteria = fmt.Sprintf("%d of %d met", met, len(c.Criteria))
 			}
 		}
-		table.Row(string(turns[i].ID), state, files, criteria, d.Dir)
+		table.Row(string(turns[i].ID), state, files, criteria, deskNow(run, d.Dir))
 	}
 	if !some {
 		return nil
@@ -44,11 +47,11 @@ func (a *app) showDesks(turns []view.Turn) error {
 }
 
 // printDesk writes the desk of a turn with its deliverables and the success criteria.
-func (a *app) printDesk(d *view.Desk) {
+func (a *app) printDesk(run swarm.RunID, d *view.Desk) {
 	if d == nil {
 		return
 	}
-	fmt.Fprintf(a.stdout, "  desk %s\n", term.Escape(d.Dir))
+	fmt.Fprintf(a.stdout, "  desk %s\n", term.Escape(deskNow(run, d.Dir)))
 	if d.Status != nil {
 		fmt.Fprintf(a.stdout, "  %s\n", term.Escape(view.DescribeDesk(*d.Status)))
 	}
@@ -68,6 +71,15 @@ func (a *app) printDesk(d *view.Desk) {
 	for _, text := range d.Delivered.Problems {
 		fmt.Fprintf(a.stdout, "  broke the protocol: %s\n", term.Escape(text))
 	}
+}
+
+// deskNow is where a desk of a run is now. A later run with the same folder for its desks has archived it.
+func deskNow(run swarm.RunID, dir string) string {
+	desks := filepath.Dir(dir)
+	if last := desk.LastRun(desks); last != "" && last != run {
+		return fmt.Sprintf("in %s: the run %s has this folder now", filepath.Join(desks, "_archive"), last)
+	}
+	return dir
 }
 
 func tickBox(met bool) string {

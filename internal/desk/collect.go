@@ -198,7 +198,7 @@ func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Erro
 				Hint: "rename the file: UTF-8, without control characters and backslashes"}
 			violations = append(violations, e)
 		case what != "":
-			violations = append(violations, breach(d.unusable(it.path, irregular{what})))
+			violations = append(violations, breach(d.unusable(it.path, notFile(what))))
 		default:
 			names = append(names, it.path)
 		}
@@ -344,7 +344,7 @@ func (d *Desk) readOnce(name string) (File, []byte, error) {
 // outbox/partial/ is the whole outbox of the attempt before. What that one had in its own
 // outbox/partial/ is in outbox/partial/partial/, and so on.
 func (d *Desk) Reset(attempt int, why Failure) error {
-	if err := d.explainFailure(attempt, why); err != nil {
+	if err := d.ExplainFailure(attempt, why); err != nil {
 		return err
 	}
 	return d.Restart()
@@ -362,9 +362,9 @@ func (d *Desk) setOutboxAside() error {
 	}
 	if err == nil {
 		if f, err := openFolder(d.root, Outbox); err == nil {
-			there, _ := f.Readdirnames(1)
+			there, _ := f.Readdirnames(2)
 			f.Close()
-			if len(there) == 0 {
+			if len(there) == 0 || len(there) == 1 && there[0] == path.Base(Partial) { // a crash came after it was set aside
 				return nil
 			}
 		}
@@ -389,6 +389,11 @@ func (d *Desk) setOutboxAside() error {
 // Fail writes the final state of a worker that is gone or broke the protocol, and outbox/error_report.md
 // if the worker wrote none. The status of a worker that has ended by itself stays as it is.
 func (d *Desk) Fail(status Status, why Failure) error {
+	if info, err := d.root.Lstat(Outbox); err == nil && !info.IsDir() { // the worker has replaced it
+		if err := d.putAside(Outbox); err != nil {
+			return d.unusable(Outbox, err)
+		}
+	}
 	if _, err := d.root.Lstat(ErrorReportFile); errors.Is(err, fs.ErrNotExist) {
 		if err := d.root.MkdirAll(Outbox, 0o755); err != nil {
 			return d.unusable(Outbox, err)

@@ -77,7 +77,7 @@ func TestViolations(t *testing.T) {
 		"outbox/y: it is a link":  func(d *Desk, file func(string) string) error { return os.Symlink("../workspace", file("outbox/y")) },
 		"outbox/z: it is a pipe":  func(d *Desk, file func(string) string) error { return syscall.Mkfifo(file("outbox/z"), 0o644) },
 		"cannot be used":          func(d *Desk, file func(string) string) error { return os.WriteFile(file("outbox/a\nb"), nil, 0o644) },
-		"in the place of a folder": func(d *Desk, file func(string) string) error {
+		"outbox: it is a link, not a folder": func(d *Desk, file func(string) string) error {
 			return errors.Join(os.RemoveAll(file(Outbox)), os.Symlink(filepath.Dir(outside), file(Outbox)))
 		},
 		"instructions.md: an input is read-only: it was changed": func(d *Desk, file func(string) string) error {

@@ -127,10 +127,13 @@ func (d *Desk) Lock() (unlock func(), err error) {
 // errReplaced says that a file was replaced while it was opened. The next attempt finds the new one.
 var errReplaced = errors.New("it was replaced while it was read")
 
-// An irregular is the error for a name that is not a regular file.
-type irregular struct{ what string }
+// An irregular is the error for a name that is not what the protocol has there.
+type irregular struct{ text string }
 
-func (e irregular) Error() string { return "it is " + e.what + ", not a file" }
+func (e irregular) Error() string { return e.text }
+
+// notFile is the error for something in the place of a regular file.
+func notFile(what string) error { return irregular{"it is " + what + ", not a file"} }
 
 // kindOf names what stands in the place of a file, or returns "".
 func kindOf(mode fs.FileMode) string {
@@ -161,7 +164,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if what := kindOf(before.Mode()); what != "" {
-		return nil, before, irregular{what}
+		return nil, before, notFile(what)
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -190,7 +193,7 @@ func checkParents(root *os.Root, name string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return irregular{name[:i] + ", which is " + orFile(kindOf(info.Mode())) + " and no folder"}
+			return irregular{name[:i] + " is " + orFile(kindOf(info.Mode())) + ", not a folder"}
 		}
 	}
 	return nil
@@ -364,7 +367,7 @@ func openFolder(root *os.Root, dir string) (*os.File, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, irregular{orFile(kindOf(before.Mode())) + " in the place of a folder"}
+		return nil, irregular{"it is " + orFile(kindOf(before.Mode())) + ", not a folder"}
 	}
 	f, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {

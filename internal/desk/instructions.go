@@ -457,17 +457,16 @@ func (d *Desk) Instructions() (Instructions, error) {
 
 const failedStart = "## Why Attempt "
 
-// explainFailure adds to the instructions why an attempt failed. The reason is quoted, because the
+// ExplainFailure adds to the instructions why an attempt failed. The reason is quoted, because the
 // worker wrote it: no line of it can look like a section. An attempt that is explained already is not
 // explained again, so that a crash in the middle of [Desk.Reset] adds nothing twice.
-func (d *Desk) explainFailure(attempt int, why Failure) error {
+func (d *Desk) ExplainFailure(attempt int, why Failure) error {
 	text, err := d.read(InstructionsFile, MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return d.unusable(InstructionsFile, err)
 	}
-	head := fmt.Sprintf("%s%d Failed", failedStart, attempt)
-	_, _, all := splitSections(string(text))
-	if slices.ContainsFunc(all, func(s section) bool { return s.head == head }) {
+	head := failedHead(attempt)
+	if d.Explains(attempt) {
 		return nil
 	}
 	var b strings.Builder
@@ -483,6 +482,15 @@ func (d *Desk) explainFailure(attempt int, why Failure) error {
 		return swarm.Errorf(swarm.BadInput, "the instructions of %s have no room for another failure", d.Name())
 	}
 	return d.write(InstructionsFile, []byte(b.String()))
+}
+
+func failedHead(attempt int) string { return fmt.Sprintf("%s%d Failed", failedStart, attempt) }
+
+// Explains reports whether the instructions tell why an attempt failed.
+func (d *Desk) Explains(attempt int) bool {
+	text, _ := d.read(InstructionsFile, MaxFile)
+	_, _, all := splitSections(string(text))
+	return slices.ContainsFunc(all, func(s section) bool { return s.head == failedHead(attempt) })
 }
 
 // Attempts counts the failed attempts that the instructions tell of.

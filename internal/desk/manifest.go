@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"swarm"
 )
@@ -25,6 +27,23 @@ type Recorded struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256,omitempty"`
 	Link   string `json:"link,omitempty"` // where a link that a person put there leads; it is not followed
+}
+
+// Changes lists the files that are not the same in a later manifest: changed, new or gone.
+func (m Manifest) Changes(later Manifest) (paths []string) {
+	was := map[string]Recorded{}
+	for _, f := range m.Files {
+		was[f.Path] = f
+	}
+	for _, f := range later.Files {
+		if old, ok := was[f.Path]; !ok || old != f {
+			paths = append(paths, f.Path)
+		}
+		delete(was, f.Path)
+	}
+	paths = slices.AppendSeq(paths, maps.Keys(was))
+	slices.Sort(paths)
+	return paths
 }
 
 // Record makes the manifest of the inputs as they are now.

@@ -306,7 +306,135 @@ func (d *Desk) TakeInputs(from *Desk, fresh []string) (Manifest, error) {
 	return d.Record()
 }
 
+// TakeOutbox takes over what a worker has delivered at another desk, and its status. This desk has no
+// deliverables yet. What tells of the failure there, and of earlier attempts, is not taken.
+func (d *Desk) TakeOutbox(from *Desk) error {
+	status, _, err := from.readStatus()
+	if err != nil {
+		return from.unusable(StatusFile, err)
+	}
+	files, err := walk(from.root, Outbox, func(name string) bool { return name == Partial || name == ErrorReportFile })
+	if err != nil {
+		return from.unusable(Outbox, err)
+	}
+	for _, f := range files {
+		if err := d.takeFile(from, f.path); err != nil {
+			return err
+		}
+	}
+	return d.write(StatusFile, status.render())
+}
+
+// takeFile copies a file of any size from another desk. A name that is no regular file is left out.
+func (d *Desk) takeFile(from *Desk, name string) error {
+	f, _, err := openRegular(from.root, name)
+	var odd irregular
+	if errors.As(err, &odd) {
+		return nil
+	}
+	if err != nil {
+		return from.unusable(name, err)
+	}
+	defer f.Close()
+	if err := d.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return d.unusable(path.Dir(name), err)
+	}
+	err = replace(d.root, name, 0o644, false, func(to *os.File) error {
+		_, err := io.Copy(to, f)
+		return err
+	})
+	if err != nil {
+		return d.unusable(name, err)
+	}
+	return nil
+}
+
+// TakePartial makes the outbox of an archived desk the outbox/partial of this one. Both lie in the same
+// folder, or one of them in its archive.
+func (d *Desk) TakePartial(archived string) error {
+	parent, err := os.OpenRoot(filepath.Dir(d.path))
+	if err != nil {
+		return unusable(d.path, err)
+	}
+	defer parent.Close()
+	from, err := filepath.Rel(filepath.Dir(d.path), filepath.Join(archived, Outbox))
+	if err != nil {
+		return err
+	}
+	err = parent.Rename(from, filepath.Join(d.Name(), Partial))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unusable(archived, err)
+	}
+	return nil
+}
+
+// SameTask reports whether another desk has the inputs of this one. Reasons why attempts failed do not
+// count, and neither do files that only the other desk has.
+func (d *Desk) SameTask(other *Desk) bool {
+	mine, err := d.Record()
+	if err != nil {
+		return false
+	}
+	for _, f := range mine.Files {
+		theirs, err := other.record(f.Path)
+		if err == nil && theirs.SHA256 == f.SHA256 && theirs.Link == f.Link {
+			continue
+		}
+		if f.Path != InstructionsFile || d.task() != other.task() {
+			return false
+		}
+	}
+	return true
+}
+
+// task is the text of the instructions, without the reasons why attempts failed.
+func (d *Desk) task() string {
+	text, err := d.read(InstructionsFile, MaxFile)
+	if err != nil {
+		return "unreadable: " + d.path
+	}
+	at := strings.Index("\n"+string(text), "\n"+failedStart)
+	if at >= 0 {
+		text = text[:at]
+	}
+	return strings.TrimSpace(string(text))
+}
+
 const archiveFolder = "_archive"
+
+// SetAside moves what has the place of a desk to _archive/NAME beside it, or to the first free NAME.N. It
+// may be a desk, a folder that was one, or anything else. It returns the new path; "" = nothing was there.
+func SetAside(dir, name string) (string, error) {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", unusable(dir, err)
+	}
+	d := &Desk{path: dir}
+	if info.IsDir() {
+		if d.root, err = os.OpenRoot(dir); err != nil {
+			return "", noFolder(dir, err)
+		}
+		defer d.Close()
+		unlock, err := d.Lock()
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+	}
+	for n := 1; ; n++ {
+		free := name
+		if n > 1 {
+			free = fmt.Sprintf("%s.%d", name, n)
+		}
+		to, err := d.Archive(free)
+		if !errors.Is(err, fs.ErrExist) {
+			return to, err
+		}
+	}
+}
 
 // Archive moves the folder to _archive/NAME beside it. It returns the new path. The desk stays open.
 func (d *Desk) Archive(name string) (string, error) {
@@ -314,8 +442,10 @@ func (d *Desk) Archive(name string) (string, error) {
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, filepath.Separator) {
 		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an archived desk", swarm.Quote(name))
 	}
-	if err := d.same(); err != nil {
-		return "", err
+	if d.root != nil { // SetAside also moves what is no folder
+		if err := d.same(); err != nil {
+			return "", err
+		}
 	}
 	parent, err := os.OpenRoot(filepath.Dir(d.path))
 	if err != nil {
@@ -325,10 +455,10 @@ func (d *Desk) Archive(name string) (string, error) {
 	if err := parent.MkdirAll(archiveFolder, 0o755); err != nil {
 		return "", unusable(filepath.Dir(to), err)
 	}
+	if _, err := parent.Lstat(path.Join(archiveFolder, name)); err == nil { // a rename would replace an empty folder
+		return "", swarm.Errorf(swarm.BadInput, "%s is there already: %w", to, fs.ErrExist)
+	}
 	if err := parent.Rename(filepath.Base(d.path), path.Join(archiveFolder, name)); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return "", swarm.Errorf(swarm.BadInput, "%s is there already: %w", to, fs.ErrExist)
-		}
 		return "", unusable(d.path, err)
 	}
 	d.path = to

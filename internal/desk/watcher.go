@@ -289,7 +289,8 @@ func same(a, b Reading) bool {
 //   - when somebody outside has set a final state,
 //   - when the worker breaks the protocol, which is the reading's Violation.
 //
-// The error is that of ctx.
+// The error is that of ctx. At a timeout the status is read once more, so that work that was finished in time
+// counts, however late the system tells of it.
 func (w *Watcher) Follow(ctx context.Context, d *Desk, last Status, gone <-chan string, tell func(Reading)) (Reading, error) {
 	changes := w.Add(d, last)
 	defer w.Remove(d)
@@ -297,7 +298,16 @@ func (w *Watcher) Follow(ctx context.Context, d *Desk, last Status, gone <-chan 
 	for {
 		select {
 		case <-ctx.Done():
-			return now, swarm.CutError(ctx)
+			cut := swarm.CutError(ctx)
+			if gone == nil && swarm.KindOf(cut) == swarm.TimedOut { // it may have ended just before
+				if r := d.Status(context.WithoutCancel(ctx)); r.Status.State.Final() && checkMove(now.Status.State, r.Status.State) == nil {
+					if tell != nil {
+						tell(r)
+					}
+					return r, nil
+				}
+			}
+			return now, cut
 		case how := <-gone:
 			end := NewStatusReader(d, now.Status).Finish(how)
 			if tell != nil {

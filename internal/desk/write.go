@@ -3,6 +3,7 @@ package desk
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -24,14 +25,36 @@ func isTemp(name string) bool {
 
 // write replaces a file of the desk. When it returns, the file is on disk.
 func (d *Desk) write(name string, text []byte) error {
-	err := replace(d.root, name, 0o644, true, func(f *os.File) error {
+	fill := func(f *os.File) error {
 		_, err := f.Write(text)
 		return err
-	})
+	}
+	err := replace(d.root, name, 0o644, true, fill)
+	if info, there := d.root.Lstat(name); err != nil && there == nil && info.IsDir() { // the worker has put a folder there
+		if err = d.putAside(name); err == nil {
+			err = replace(d.root, name, 0o644, true, fill)
+		}
+	}
 	if err != nil {
 		return d.unusable(name, err)
 	}
 	return nil
+}
+
+// putAside renames what the worker has put into the place of a file or a folder of the protocol:
+// status.json becomes status.json.aside. Nothing is deleted.
+func (d *Desk) putAside(name string) error {
+	for n := 1; ; n++ {
+		to := name + ".aside"
+		if n > 1 {
+			to = fmt.Sprintf("%s.%d", to, n)
+		}
+		if _, err := d.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return d.root.Rename(name, to)
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // replace replaces a file atomically: a reader, and a crash, find the old content or the new one. With

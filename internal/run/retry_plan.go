@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"swarm"
+	"swarm/internal/desk"
+	"swarm/internal/excerpt"
 	"swarm/internal/statedir"
 )
 
@@ -86,44 +90,80 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 		if err != nil {
 			return err
 		}
-		t.OldDesk, t.OldInstructions = opened.Dir, false
+		t.OldDesk, t.OldInstructions, t.LateDesk = opened.Dir, false, ""
 		if _, again := redo[t.Name]; !again {
 			continue
 		}
-		var corrected inputs
-		if !h.DeskInputs(t.OldDesk, &corrected) {
-			t.OldDesk = ""
-			continue
-		}
-		var before inputs
+		t.OldDesk = ""
 		text, err := log.Body(opened.Manifest)
 		if err != nil {
 			return err
 		}
+		var before desk.Manifest
 		if err := json.Unmarshal(text, &before); err != nil {
 			return swarm.Errorf(swarm.Storage, "the inputs of the desk of %s cannot be read: %w", t.Name, err)
 		}
-		t.OldInstructions = corrected.instructions() != before.instructions()
+		if !deskOf(p.Start.ID, p.Plan, opened.Dir) {
+			continue
+		}
+		d, err := desk.Open(opened.Dir)
+		if err != nil { // it is gone
+			continue
+		}
+		if opened.Worker == swarm.ExternalWorker {
+			if t.LateDesk, err = finishedLate(log, keys[0], d); err != nil {
+				d.Close()
+				return err
+			}
+		}
+		p.findCorrection(h, t, d, before)
+		d.Close()
 	}
 	return nil
 }
 
-// inputs are the part of the manifest of a desk that a retry looks at.
-type inputs struct {
-	Files []struct {
-		Path   string `json:"path"`
-		SHA256 string `json:"sha256"`
-	} `json:"files"`
+// deskOf reports whether a desk is still that of a run. A later run may have its desks in the same folder.
+func deskOf(id swarm.RunID, p *swarm.Plan, dir string) bool {
+	return p.Desks == "" || desk.LastRun(filepath.Dir(dir)) == id
 }
 
-// instructions returns the hash of the instructions.
-func (in inputs) instructions() string {
-	for _, f := range in.Files {
-		if f.Path == "inbox/instructions.md" {
-			return f.SHA256
-		}
+// findCorrection finds what a person has done to the inbox of a task's desk. The retry takes it if the person
+// has said so, by `swarm desk fix`. Otherwise it says what it does not take.
+func (p *RetryPlan) findCorrection(h *statedir.Home, t *swarm.Task, d *desk.Desk, before desk.Manifest) {
+	now, err := d.Record()
+	if err != nil {
+		return // it cannot be used, so the retry starts from the plan
 	}
-	return ""
+	changed := before.Changes(now)
+	if h.DeskInputs(d.Path(), &desk.Manifest{}) {
+		t.OldDesk, t.OldInstructions = d.Path(), slices.Contains(changed, desk.InstructionsFile)
+		return
+	}
+	if len(changed) == 0 {
+		return
+	}
+	p.CarriedOver = append(p.CarriedOver, swarm.NewEvent(swarm.Notice, swarm.Reason{
+		Reason: fmt.Sprintf("%s starts from its plan, without what was changed in %s: %s", t.Name, d.Path(), excerpt.List(changed, maxChanged)),
+		Hint:   fmt.Sprintf("to take it: swarm desk fix %s -- true; then swarm retry %s --from %s", d.Path(), p.Start.ID, t.Name)}))
+}
+
+// maxChanged is the number of changed inputs that one notice names.
+const maxChanged = 5
+
+// finishedLate returns the desk at which somebody outside finished when the attempt had ended; "" = nobody
+// did. key is that of the event that the desk was opened.
+func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
+	now := d.Status(context.Background())
+	if now.Violation != nil || now.Status.State != desk.Completed {
+		return "", nil
+	}
+	parts := strings.Split(strings.TrimPrefix(key, swarm.DeskKeys("")), "/")
+	turn := swarm.TurnID(strings.Join(parts[:min(3, len(parts))], "/")) // a later start of the turn has a fourth part
+	c, collected, err := swarm.FindBody[swarm.DeskCollection](log, swarm.CollectedKey(turn))
+	if err != nil || collected && c.State == string(desk.Completed) && len(c.Problems) == 0 {
+		return "", err
+	}
+	return d.Path(), nil
 }
 
 // parts returns the tasks of the run, or the agents of a team, which have no dependencies.
@@ -181,7 +221,7 @@ func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
 	if err != nil {
 		return err
 	}
-	p.CarriedOver = k.out
+	p.CarriedOver = append(p.CarriedOver, k.out...)
 	texts := Texts(p.Plan)
 	for _, e := range p.CarriedOver {
 		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {

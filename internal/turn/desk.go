@@ -70,16 +70,18 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 	if t.Needs, err = r.needs(w); err != nil {
 		return nil, err
 	}
-	if w.task.OldDesk != "" {
+	if w.task.OldDesk != "" || w.task.LateDesk != "" {
 		opened, err := r.openedDesk(w.c.Task, w.c.Iteration-1)
 		if err != nil {
 			return nil, err
 		}
 		if !opened { // an iteration after that starts from the plan
-			t.Corrected, t.Rewritten = w.task.OldDesk, w.task.OldInstructions
+			t.Corrected, t.Rewritten, t.Late = w.task.OldDesk, w.task.OldInstructions, w.task.LateDesk
 		}
 	}
-	t.Open = func(m desk.Manifest) error { return r.openDesk(w, m) }
+	t.Asked = w.c.Attempt > w.task.Retries+1
+	t.Open = func(o deskwork.Opening) error { return r.openDesk(w, o) }
+	t.Notice = func(reason, hint string) { r.notice(w, reason, hint) }
 	t.Tell = r.deskTeller(w)
 	t.Take = func(f desk.File, content []byte) error { return r.storeFile(w, f, content) }
 	w.desk = t
@@ -98,8 +100,8 @@ func (r *Runner) deskWatcher() *desk.Watcher {
 
 // manifest returns the inputs of a turn's desk; nil = the turn has not opened it.
 func (r *Runner) manifest(turn swarm.TurnID) (*desk.Manifest, error) {
-	opening, ok, err := swarm.FindBody[swarm.DeskOpening](r.Log, swarm.DeskKey(turn))
-	if err != nil || !ok {
+	opening, _, err := r.lastOpening(turn)
+	if err != nil || opening == nil {
 		return nil, err
 	}
 	text, err := r.Log.Body(opening.Manifest)
@@ -111,6 +113,19 @@ func (r *Runner) manifest(turn swarm.TurnID) (*desk.Manifest, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the inputs of the desk of %s cannot be read: %w", turn, err)
 	}
 	return m, nil
+}
+
+// lastOpening returns how the turn's desk was opened last, and the key of its next opening. Each start of the
+// turn opens the desk.
+func (r *Runner) lastOpening(turn swarm.TurnID) (last *swarm.DeskOpening, next string, err error) {
+	next = swarm.DeskKey(turn)
+	for n := 2; ; n++ {
+		o, ok, err := swarm.FindBody[swarm.DeskOpening](r.Log, next)
+		if err != nil || !ok {
+			return last, next, err
+		}
+		last, next = &o, fmt.Sprintf("%s/%d", swarm.DeskKey(turn), n)
+	}
 }
 
 // archiveName is the name under which the task's last desk is archived: task.iteration. One that this run
@@ -218,12 +233,23 @@ func (r *Runner) artifact(ref string) ([]byte, error) {
 }
 
 // openDesk records the desk before its worker starts. It returns when that is on disk.
-func (r *Runner) openDesk(w *work, m desk.Manifest) error {
-	text := swarm.Encode(m)
-	e := w.event(swarm.DeskOpened, swarm.DeskOpening{Dir: r.deskPath(w), Worker: w.worker(), Manifest: swarm.HashOf(text)})
-	e.Key = swarm.DeskKey(w.turn)
-	_, err := r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{e}, Bodies: [][]byte{text}})
+func (r *Runner) openDesk(w *work, o deskwork.Opening) error {
+	_, key, err := r.lastOpening(w.turn)
+	if err != nil {
+		return err
+	}
+	text := swarm.Encode(o.Manifest)
+	e := w.event(swarm.DeskOpened, swarm.DeskOpening{Dir: r.deskPath(w), Worker: w.worker(), Manifest: swarm.HashOf(text), Archived: o.Archived, Until: o.Until})
+	e.Key = key
+	_, err = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{e}, Bodies: [][]byte{text}})
 	return err
+}
+
+// notice tells people something about the turn.
+func (r *Runner) notice(w *work, reason, hint string) {
+	e := w.event(swarm.Notice, swarm.Reason{Reason: r.clean(reason), Hint: r.clean(hint)})
+	// The error may be dropped: a log that refuses this event also refuses the turn's end.
+	_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Early: true, Events: []swarm.Event{e}})
 }
 
 // progressPause is the least time between two events of the same state of a desk. A worker may write

@@ -177,10 +177,8 @@ func (r *Runner) tellRefused(w *work, refused []desk.Refusal) {
 	for _, one := range refused {
 		all = append(all, fmt.Sprintf("%s (%s)", one.File, one.Why))
 	}
-	reason := swarm.Reason{Reason: "message files were refused: " + r.clean(excerpt.List(all, maxTold)),
-		Hint: "each is in " + filepath.Join(r.messagesPath(), desk.RefusedFolder) + ", beside a .error with the reason"}
-	// The error may be dropped: a log that refuses this event also refuses the turn's end.
-	_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Early: true, Events: []swarm.Event{w.event(swarm.Notice, reason)}})
+	r.notice(w, "message files were refused: "+excerpt.List(all, maxTold),
+		"each is in "+filepath.Join(r.messagesPath(), desk.RefusedFolder)+", beside a .error with the reason")
 }
 
 // notAtDesk is the error for a sender that writes no files; nil = it does.

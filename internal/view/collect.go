@@ -220,6 +220,7 @@ func (c *Collector) Take(e *swarm.Event) error {
 		})
 	case swarm.DeskOpened:
 		return swarm.UseBody(e, func(o swarm.DeskOpening) {
+			c.archive(e, o)
 			d := c.turn(e).desk()
 			d.Dir, d.Worker = o.Dir, o.Worker
 		})
@@ -264,6 +265,20 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 		c.Turns = append(c.Turns, t)
 	}
 	return &c.Turns[i]
+}
+
+// archive notes where the desk of the task's turns before is now, if this turn has a new one in its place.
+func (c *Collector) archive(e *swarm.Event, o swarm.DeskOpening) {
+	for i := len(c.Turns) - 1; i >= 0 && o.Archived != ""; i-- {
+		t := &c.Turns[i]
+		if t.Task != e.Task || t.ID == e.Turn || t.Desk == nil {
+			continue
+		}
+		if t.Desk.Dir != o.Dir {
+			return // an earlier one, which was archived before
+		}
+		t.Desk.Dir = o.Archived
+	}
 }
 
 func (t *Turn) start(e *swarm.Event, s *swarm.TurnStart) {

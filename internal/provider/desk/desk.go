@@ -6,14 +6,15 @@ package desk
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/desk"
@@ -51,6 +52,13 @@ type Need struct {
 	Delivered []desk.Delivery
 }
 
+// An Opening is a desk that is ready for its worker.
+type Opening struct {
+	Manifest desk.Manifest
+	Archived string    // where the desk is now that had the place; "" = there was none
+	Until    time.Time // when the attempt ends by itself; zero = it does not
+}
+
 // A Turn is a turn that goes through a desk. It is the provider of that one turn.
 type Turn struct {
 	Watcher *desk.Watcher
@@ -65,6 +73,11 @@ type Turn struct {
 	// Corrected is a desk of the run that this one retries, whose inbox a person has corrected; "" = none.
 	Corrected string
 	Rewritten bool // the person has also rewritten its instructions
+	// Late is a desk of the run that this one retries, at which somebody outside finished when the attempt
+	// had ended already; "" = none.
+	Late string
+	// Asked says that a person has asked for this attempt: the inbox counts as they left it.
+	Asked bool
 	// Archive is the name under which the desk of an earlier iteration is archived.
 	Archive string
 	// Failures say why the earlier attempts of this iteration failed.
@@ -74,7 +87,9 @@ type Turn struct {
 	Before, Opened *desk.Manifest
 
 	// Open records that the desk is ready, before the worker is started. It returns when that is on disk.
-	Open func(desk.Manifest) error
+	Open func(Opening) error
+	// Notice tells people something about the desk that they would not expect.
+	Notice func(reason, hint string)
 	// Tell is called with each change of the status.
 	Tell func(desk.Status)
 	// Take stores a file of the outbox, as in [desk.CollectOptions].
@@ -82,12 +97,14 @@ type Turn struct {
 
 	// Collected is what the worker has delivered; nil = the turn did not come so far.
 	Collected *desk.Collection
+
+	archived string // the desk that had the place of this one
 }
 
 // Turn does the turn.
 func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	reply := provider.Reply{Free: true}
-	d, manifest, unlock, err := t.prepare(r)
+	d, manifest, unlock, err := t.prepare(ctx, r)
 	if err != nil {
 		return reply, err
 	}
@@ -179,66 +196,143 @@ A file that breaks a rule moves to refused/ beside a .error with the reason.
 `
 
 // prepare has the desk ready for the worker, and keeps other processes away from it.
-func (t *Turn) prepare(r provider.Request) (d *desk.Desk, m desk.Manifest, unlock func(), err error) {
-	switch {
-	case t.Opened != nil:
-		d, err = t.reopen()
-	case t.Before != nil:
-		d, err = desk.Open(t.Dir)
-	default:
-		if d, m, err = t.make(r); err == nil {
-			err = t.Open(m)
-		}
-		if err == nil {
-			err = d.Move(t.Dir)
+func (t *Turn) prepare(ctx context.Context, r provider.Request) (d *desk.Desk, m desk.Manifest, unlock func(), err error) {
+	if t.Opened != nil || t.Before != nil {
+		if d, m, unlock, err = t.goOn(ctx); d != nil || err != nil {
+			return d, m, unlock, err
 		}
 	}
-	if err != nil {
-		if d != nil {
-			d.Close()
-		}
+	if d, m, err = t.make(r); err != nil {
 		return nil, m, nil, err
 	}
-	if unlock, err = d.Lock(); err != nil {
-		d.Close()
-		return nil, m, nil, err
+	if err = t.open(ctx, m); err == nil {
+		err = d.Move(t.Dir)
 	}
-	switch {
-	case t.Opened != nil:
-		m = *t.Opened
-		if t.Worker != nil { // somebody outside may be at it
-			err = d.Restart()
-		}
-	case t.Before != nil:
-		if m, err = t.reset(d); err == nil {
-			err = t.Open(m)
-		}
+	if err == nil {
+		unlock, err = d.Lock()
 	}
 	if err != nil {
-		unlock()
 		d.Close()
 		return nil, m, nil, err
 	}
 	return d, m, unlock, nil
 }
 
-// reopen opens the desk of an earlier start. A crash may have come before the desk had its name.
+func (t *Turn) open(ctx context.Context, m desk.Manifest) error {
+	until, _ := ctx.Deadline()
+	return t.Open(Opening{m, t.archived, until})
+}
+
+// goOn has the desk of an earlier start or attempt ready. It returns none if that desk cannot be used: then
+// it is made anew.
+func (t *Turn) goOn(ctx context.Context) (d *desk.Desk, m desk.Manifest, unlock func(), err error) {
+	d, err = t.reopen()
+	if err != nil {
+		return nil, m, nil, t.giveUp(err)
+	}
+	if unlock, err = d.Lock(); err != nil {
+		d.Close()
+		return nil, m, nil, err
+	}
+	var unfit error // why the worker cannot use it
+	if m, unfit, err = t.ready(ctx, d); unfit == nil && err == nil {
+		err = t.open(ctx, m)
+	}
+	if unfit == nil && err == nil {
+		return d, m, unlock, nil
+	}
+	unlock()
+	d.Close()
+	if err == nil {
+		err = t.giveUp(unfit)
+	}
+	return nil, m, nil, err
+}
+
+// giveUp tells why a desk is made anew. It returns the error of a desk that is not: somebody outside may
+// have worked there in this very attempt.
+func (t *Turn) giveUp(why error) error {
+	gone := swarm.KindOf(why) == swarm.NotFound
+	if t.Opened != nil && t.Worker == nil && !gone {
+		return why
+	}
+	hint := ""
+	if !gone {
+		hint = "the old one is kept in " + filepath.Join(filepath.Dir(t.Dir), "_archive")
+	}
+	t.Notice(fmt.Sprintf("the desk of %s is made anew: %v", t.Title, why), hint)
+	return nil
+}
+
+// reopen opens the desk of an earlier start or attempt. A crash may have come before the desk had its name.
 func (t *Turn) reopen() (*desk.Desk, error) {
+	if t.Opened == nil {
+		return desk.Open(t.Dir)
+	}
 	d, err := desk.Open(t.making())
 	if err != nil {
 		return desk.Open(t.Dir)
 	}
-	return d, d.Move(t.Dir)
+	if len(d.Verify(*t.Opened)) > 0 { // the log does not have it yet
+		d.Close()
+		return desk.Open(t.Dir)
+	}
+	if err := d.Move(t.Dir); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// ready prepares the desk of an earlier start or attempt for this one. unfit says why it cannot be used.
+func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit, err error) {
+	if t.Opened != nil {
+		if t.Worker != nil { // somebody outside may be at it
+			err = d.Restart()
+		}
+		return *t.Opened, nil, err
+	}
+	if !t.Asked {
+		if changed := t.changed(d); changed != nil {
+			return m, changed, nil
+		}
+	}
+	if state := d.Status(context.WithoutCancel(ctx)).Status.State; t.Worker == nil && (state == desk.Running || state == desk.Completed) {
+		// The attempt before has set failed. Somebody outside did not know that, and went on.
+		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
+		return *t.Before, nil, nil
+	}
+	m, err = t.reset(d)
+	if kind := swarm.KindOf(err); kind == swarm.Protocol || kind == swarm.NotFound {
+		return m, err, nil
+	}
+	return m, nil, err
+}
+
+// changed returns how the last attempt has changed its inputs, or nil. A crash may have come after their
+// instructions were told of its failure.
+func (t *Turn) changed(d *desk.Desk) error {
+	inputs := desk.Manifest{Files: t.Before.Files}
+	if n, _ := t.lastFailure(); d.Explains(n) {
+		inputs.Files = slices.DeleteFunc(slices.Clone(inputs.Files), func(f desk.Recorded) bool { return f.Path == desk.InstructionsFile })
+	}
+	if all := d.Verify(inputs); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// lastFailure says why the last attempt failed, and which it was.
+func (t *Turn) lastFailure() (attempt int, why desk.Failure) {
+	if k := len(t.Failures); k > 0 {
+		return t.Failures[k-1].Attempt, desk.Failure{Message: t.Failures[k-1].Reason}
+	}
+	return 1, desk.Failure{Message: "it was cut"}
 }
 
 // reset prepares the desk of the last attempt for this one.
 func (t *Turn) reset(d *desk.Desk) (desk.Manifest, error) {
-	why := desk.Failure{Message: "it was cut"}
-	n := 1
-	if k := len(t.Failures); k > 0 {
-		n, why.Message = t.Failures[k-1].Attempt, t.Failures[k-1].Reason
-	}
-	if err := d.Reset(n, why); err != nil {
+	if err := d.Reset(t.lastFailure()); err != nil {
 		return desk.Manifest{}, err
 	}
 	m, err := d.Record()
@@ -252,18 +346,18 @@ func (t *Turn) making() string {
 	return filepath.Join(filepath.Dir(t.Dir), "."+filepath.Base(t.Dir)+".new")
 }
 
-// make makes a new desk under its temporary name, and archives the one that has the name.
+// make makes a new desk under its temporary name, and archives what has the name.
 func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	none := desk.Manifest{}
-	var corrected *desk.Desk
-	if t.Corrected != "" { // it may be the one that is archived, and stays open
-		var err error
-		if corrected, err = desk.Open(t.Corrected); err != nil {
-			return nil, none, err
+	// They may be the one that is archived, and stay open.
+	corrected, late := t.openOld(t.Corrected), t.openOld(t.Late)
+	for _, d := range []*desk.Desk{corrected, late} {
+		if d != nil {
+			defer d.Close()
 		}
-		defer corrected.Close()
 	}
-	if err := t.archive(); err != nil {
+	var err error
+	if t.archived, err = desk.SetAside(t.Dir, t.Archive); err != nil {
 		return nil, none, err
 	}
 	if err := os.RemoveAll(t.making()); err != nil { // a crash came before the log had it
@@ -283,16 +377,74 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 		return nil, none, err
 	}
 	d, m, err := desk.Create(t.making(), s)
-	if err == nil && corrected != nil {
-		references := m.References
-		if m, err = d.TakeInputs(corrected, t.fresh(s, corrected)); err == nil {
-			m.References = references
-		}
+	if err != nil {
+		return nil, none, t.unmade(err)
+	}
+	references := m.References
+	if corrected != nil {
+		_, err = d.TakeInputs(corrected, t.fresh(s, corrected))
+	}
+	if err == nil && t.Before == nil && late != nil {
+		err = t.takeLate(r, d, late)
+	}
+	if err == nil {
+		err = t.addAttempts(d)
+	}
+	if err == nil {
+		m, err = d.Record()
 	}
 	if err != nil {
-		return nil, none, swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
+		d.Close()
+		return nil, none, t.unmade(err)
 	}
+	m.References = references
 	return d, m, nil
+}
+
+func (t *Turn) unmade(err error) error {
+	return swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
+}
+
+// openOld opens a desk of the run that this one retries; nil = there is none.
+func (t *Turn) openOld(dir string) *desk.Desk {
+	if dir == "" {
+		return nil
+	}
+	d, err := desk.Open(dir)
+	if err != nil {
+		t.Notice(fmt.Sprintf("the desk of %s starts from the plan, because the one before cannot be used: %v", t.Title, err), "")
+		return nil
+	}
+	return d
+}
+
+// takeLate takes over what somebody outside has delivered too late for the run before.
+func (t *Turn) takeLate(r provider.Request, d, late *desk.Desk) error {
+	where := t.Late
+	if where == t.Dir {
+		where = t.archived
+	}
+	if !d.SameTask(late) {
+		t.Notice(fmt.Sprintf("%s does not take the work that was finished too late at %s: its inputs are others now", t.Title, where),
+			"see that work: swarm desk collect "+where)
+		return nil
+	}
+	t.Notice(fmt.Sprintf("%s takes the work that was finished too late at %s", t.Title, where),
+		fmt.Sprintf("to have it done again: swarm retry %s --from %s", r.Run, r.Task))
+	return d.TakeOutbox(late)
+}
+
+// addAttempts tells a desk that is made anew of the earlier attempts, and has it keep what they left.
+func (t *Turn) addAttempts(d *desk.Desk) error {
+	for _, f := range t.Failures {
+		if err := d.ExplainFailure(f.Attempt, desk.Failure{Message: f.Reason}); err != nil {
+			return err
+		}
+	}
+	if t.archived == "" || t.Before == nil && t.Opened == nil {
+		return nil
+	}
+	return d.TakePartial(t.archived)
 }
 
 // fresh are the paths of a new inbox that are not taken from a corrected one: what tasks that were done again
@@ -373,32 +525,6 @@ func (t *Turn) addNeeds(s *desk.Setup) (others []*desk.Desk, err error) {
 func missing(t *Turn, n Need, output string, err error) error {
 	return swarm.Errorf(swarm.WaitFailed, "the output %s of %s, which %s depends on: %w", output, n.Task, t.Title, err).
 		WithHint("see what it has: swarm desk collect %s", n.Dir)
-}
-
-// archive moves the desk of an earlier iteration, or of an earlier run, out of the way.
-func (t *Turn) archive() error {
-	if _, err := os.Lstat(t.Dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	old, err := desk.Open(t.Dir)
-	if err != nil {
-		return err
-	}
-	defer old.Close()
-	unlock, err := old.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	for n := 1; ; n++ {
-		name := t.Archive
-		if n > 1 {
-			name = fmt.Sprintf("%s.%d", name, n)
-		}
-		if _, err := old.Archive(name); !errors.Is(err, os.ErrExist) {
-			return err
-		}
-	}
 }
 
 // setup makes what a new desk starts with from the prompt. The role becomes SKILL.md, the task's text

@@ -1,0 +1,306 @@
+package desk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/desk"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	deskwork "swarm/internal/provider/desk"
+)
+
+// A worker is a provider that works at the desk in which it is started.
+type worker func(dir string)
+
+func (worker) Check(context.Context) provider.Health { return provider.Health{Found: true} }
+
+func (w worker) Turn(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	w(r.Dir)
+	return provider.Reply{}, nil
+}
+
+// deliver is a worker that completes.
+func deliver(dir string) {
+	write(dir, "outbox/t", "t")
+	write(dir, "outbox/summary.md", "done")
+	write(dir, "status.json", `{"state": "completed"}`)
+}
+
+func write(dir, name, text string) {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		panic(err)
+	}
+}
+
+// A bench has one desk, and remembers what turns there told.
+type bench struct {
+	t       *testing.T
+	desks   string
+	watcher *desk.Watcher
+	opened  []deskwork.Opening
+	notices []string
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, desks: t.TempDir(), watcher: desk.NewWatcher(desk.WatchOptions{Patience: 50 * time.Millisecond})}
+	t.Cleanup(b.watcher.Close)
+	return b
+}
+
+func (b *bench) dir() string { return filepath.Join(b.desks, "work") }
+
+// turn is a first attempt. w is nil if somebody outside works there.
+func (b *bench) turn(w worker) *deskwork.Turn {
+	t := &deskwork.Turn{Watcher: b.watcher, Dir: b.dir(), Title: "work", Archive: "work.1",
+		Open:   func(o deskwork.Opening) error { b.opened = append(b.opened, o); return nil },
+		Notice: func(reason, _ string) { b.notices = append(b.notices, reason) },
+		Tell:   func(desk.Status) {}}
+	if w != nil {
+		t.Worker = w
+	}
+	return t
+}
+
+// after is the attempt after the last one that was opened.
+func (b *bench) after(w worker) *deskwork.Turn {
+	t := b.turn(w)
+	t.Before, t.Failures = &b.opened[len(b.opened)-1].Manifest, []prompt.Failure{{Attempt: 1, Reason: "why"}}
+	return t
+}
+
+// again is another start of the last attempt that was opened.
+func (b *bench) again(w worker) *deskwork.Turn {
+	t := b.turn(w)
+	t.Opened = &b.opened[len(b.opened)-1].Manifest
+	return t
+}
+
+func (b *bench) do(t *deskwork.Turn) error {
+	ctx, stop := context.WithTimeoutCause(context.Background(), 30*time.Second, swarm.Errorf(swarm.TimedOut, "timed out"))
+	defer stop()
+	_, err := t.Turn(ctx, provider.Request{Run: "r", Task: "work", Agent: "work"}, nil)
+	return err
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) text(name string) string {
+	text, _ := os.ReadFile(filepath.Join(b.dir(), name))
+	return string(text)
+}
+
+func (b *bench) archived() (names []string) {
+	all, _ := os.ReadDir(filepath.Join(b.desks, "_archive"))
+	for _, one := range all {
+		names = append(names, one.Name())
+	}
+	return names
+}
+
+var errFull = errors.New("the disk is full")
+
+// A crash comes at each step of the making of a desk. The next start goes on with what the log has.
+func TestACrashWhileADeskIsMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		logged bool // the crash came after the log had the desk
+		move   bool // and after it had its name
+	}{"before the log": {}, "before its name": {logged: true}, "before the worker": {logged: true, move: true}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			first := b.turn(deliver)
+			open := first.Open
+			first.Open = func(o deskwork.Opening) error {
+				if c.logged {
+					b.must(open(o))
+				}
+				return errFull
+			}
+			if err := b.do(first); !errors.Is(err, errFull) {
+				t.Fatal(err)
+			}
+			if c.move {
+				b.must(os.Rename(filepath.Join(b.desks, ".work.new"), b.dir()))
+			}
+			next := b.turn(deliver)
+			if c.logged {
+				next = b.again(deliver)
+			}
+			b.must(b.do(next))
+			if len(b.notices) > 0 || len(b.archived()) > 0 || next.Collected.Summary != "done" {
+				t.Errorf("%q, %q", b.notices, b.archived())
+			}
+		})
+	}
+}
+
+// A desk that was deleted is made anew for the same attempt. A crash in the middle of that leaves a folder
+// that the log does not have. It is not taken for the desk of the log.
+func TestACrashWhileADeskIsMadeAnew(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	b.must(os.RemoveAll(b.dir()))
+	cut := b.again(deliver)
+	cut.Files = []string{filepath.Join(t.TempDir(), "new")}
+	b.must(os.WriteFile(cut.Files[0], []byte("x"), 0o644))
+	cut.Failures = []prompt.Failure{{Attempt: 1, Reason: "the instructions are others"}}
+	cut.Open = func(deskwork.Opening) error { return errFull }
+	if err := b.do(cut); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	b.must(b.do(b.again(deliver)))
+	if b.text("inbox/new") != "" || strings.Contains(b.text("inbox/instructions.md"), "others") {
+		t.Error("the folder that the log does not have was taken")
+	}
+}
+
+// A crash comes when the instructions tell of the failure, and before the log has the attempt. The desk is
+// not taken for one whose inputs were changed.
+func TestACrashBetweenResetAndTheLog(t *testing.T) {
+	b := newBench(t)
+	if err := b.do(b.turn(func(dir string) { write(dir, "outbox/half", "h") })); swarm.KindOf(err) != swarm.NoResult {
+		t.Fatal(err)
+	}
+	cut := b.after(deliver)
+	cut.Open = func(deskwork.Opening) error { return errFull }
+	if err := b.do(cut); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	b.must(b.do(b.after(deliver)))
+	if len(b.notices) > 0 || b.text("outbox/partial/half") != "h" || strings.Count(b.text("inbox/instructions.md"), "Why Attempt 1 Failed") != 1 {
+		t.Errorf("%q: %s", b.notices, b.text("inbox/instructions.md"))
+	}
+}
+
+// The inputs that a worker has changed come back. A person who asks for the attempt may change them.
+func TestChangedInputs(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		b := newBench(t)
+		if err := b.do(b.turn(func(dir string) {
+			b.must(os.Remove(filepath.Join(dir, "inbox/instructions.md")))
+			write(dir, "inbox/instructions.md", "# Task: mine\n")
+			deliver(dir)
+		})); swarm.KindOf(err) != swarm.Unexpected {
+			t.Fatal(err)
+		}
+		next := b.after(deliver)
+		next.Asked = asked
+		b.must(b.do(next))
+		if mine := strings.Contains(b.text("inbox/instructions.md"), "# Task: mine"); mine != asked || (len(b.notices) == 0) != asked {
+			t.Errorf("asked by a person: %v, theirs: %v, %q", asked, mine, b.notices)
+		}
+		if b.text("outbox/partial/t") != "t" {
+			t.Error("what the first attempt left is gone")
+		}
+	}
+}
+
+// Whatever has the place of a desk is archived under a free name.
+func TestWhateverHasThePlaceIsArchived(t *testing.T) {
+	b := newBench(t)
+	outside := t.TempDir()
+	for _, put := range []func(){
+		func() { b.must(os.WriteFile(b.dir(), []byte("a file"), 0o644)) },
+		func() { b.must(os.Symlink(outside, b.dir())) },
+		func() { b.must(os.Mkdir(b.dir(), 0o755)) },
+		func() {},
+	} {
+		put()
+		b.must(b.do(b.turn(deliver)))
+		b.must(os.Rename(b.dir(), filepath.Join(t.TempDir(), "done")))
+	}
+	if names := strings.Join(b.archived(), " "); names != "work.1 work.1.2 work.1.3" {
+		t.Errorf("archived: %s", names)
+	}
+	if all, _ := os.ReadDir(outside); len(all) > 0 {
+		t.Errorf("%s was written outside", all[0])
+	}
+}
+
+// Two processes do not drive one desk. The second changes nothing.
+func TestTwoDrivers(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	d, err := desk.Open(b.dir())
+	b.must(err)
+	defer d.Close()
+	unlock, err := d.Lock()
+	b.must(err)
+	before := b.text("inbox/instructions.md") + b.text("status.json")
+	for _, second := range []*deskwork.Turn{b.turn(deliver), b.after(deliver), b.again(deliver)} {
+		if err := b.do(second); err == nil || !strings.Contains(err.Error(), "another process drives the desk") {
+			t.Errorf("a second driver: %v", err)
+		}
+	}
+	if now := b.text("inbox/instructions.md") + b.text("status.json"); now != before || len(b.archived()) > 0 || len(b.opened) != 1 {
+		t.Errorf("it has changed the desk: %s, %q", now, b.archived())
+	}
+	unlock()
+	b.must(b.do(b.again(deliver)))
+}
+
+// Somebody outside has broken the desk in this very attempt: nothing is made anew over the work.
+func TestABrokenDeskOfSomebodyOutside(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	b.must(os.RemoveAll(filepath.Join(b.dir(), "inbox")))
+	if err := b.do(b.again(nil)); err == nil || b.text("outbox/t") != "t" || len(b.archived()) > 0 {
+		t.Errorf("%v, %q", err, b.archived())
+	}
+	b.must(b.do(b.after(deliver)))
+	if b.text("outbox/partial/t") != "t" {
+		t.Error("the work is gone")
+	}
+}
+
+// The time is over before the work that is there was seen.
+func TestWorkThatWasInTime(t *testing.T) {
+	b := newBench(t)
+	b.watcher.Close() // it tells of nothing
+	b.watcher = desk.NewWatcher(desk.WatchOptions{NoNotify: true, Confirm: time.Hour})
+	t.Cleanup(b.watcher.Close)
+	first := b.turn(nil)
+	open := first.Open
+	ctx, stop := context.WithCancelCause(context.Background())
+	first.Open = func(o deskwork.Opening) error {
+		deliver(filepath.Join(b.desks, ".work.new"))
+		stop(swarm.Errorf(swarm.TimedOut, "timed out"))
+		return open(o)
+	}
+	if _, err := first.Turn(ctx, provider.Request{Run: "r", Task: "work", Agent: "work"}, nil); err != nil || first.Collected.Summary != "done" {
+		t.Errorf("%v, %+v", err, first.Collected)
+	}
+}
+
+// Work that was finished too late is taken with files of any size, and without what tells of the failure.
+func TestLateWork(t *testing.T) {
+	old, b := newBench(t), newBench(t)
+	b.must(old.do(old.turn(deliver)))
+	d, err := desk.Open(old.dir())
+	b.must(err)
+	b.must(d.ExplainFailure(1, desk.Failure{Message: "why"}))
+	b.must(d.Close())
+	b.must(os.Truncate(filepath.Join(old.dir(), "outbox/t"), desk.MaxFile+1))
+	write(old.dir(), "outbox/error_report.md", "timed out")
+	late := b.turn(nil)
+	late.Late = old.dir()
+	b.must(b.do(late))
+	info, err := os.Stat(filepath.Join(b.dir(), "outbox/t"))
+	if err != nil || info.Size() != desk.MaxFile+1 || b.text("outbox/error_report.md") != "" || late.Collected.Summary != "done" {
+		t.Errorf("%v, %v, %+v", info, err, late.Collected)
+	}
+	if len(old.opened) != 1 || old.text("outbox/summary.md") != "done" {
+		t.Error("the old desk was changed")
+	}
+}
