@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/desk"
 	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"
@@ -134,6 +136,9 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 		if why := p.PausedFor(); why != "" {
 			fmt.Fprintln(a.stdout, term.Escape(why))
 		}
+	case last.OutsideDesk() != "":
+		fmt.Fprintf(a.stdout, "to do: what %s says; put the work and summary.md into outbox/,\n", term.Escape(filepath.Join(last.OutsideDesk(), desk.InstructionsFile)))
+		fmt.Fprintln(a.stdout, `and then write {"state": "completed"}, or "failed", to status.json`)
 	case last.Status == swarm.Failed:
 		fmt.Fprintf(a.stdout, "to see its last turn: swarm show %s --turn %s\n", p.ID, last.Turn)
 	}

@@ -157,7 +157,7 @@ func (d *Desk) CheckInputs() (odd, large []*swarm.Error) {
 		what := kindOf(f.info.Mode())
 		switch {
 		case what != "":
-			e := d.unusable(f.path, irregular{what})
+			e := d.unusable(f.path, notFile(what))
 			e.Kind, e.Hint = swarm.BadInput, "put the file itself there; cp -L copies what a link leads to"
 			odd = append(odd, e)
 		case f.info.Size() > MaxFile:

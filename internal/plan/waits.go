@@ -38,6 +38,7 @@ const (
 	ForMail        WaitFor = "mail"        // it has no mail
 	ForAgents      WaitFor = "wait_for"    // its turn waits until Agent is done
 	ForReply       WaitFor = "reply"       // Agent owes a reply to the message that Reason names
+	ForWorker      WaitFor = "worker"      // somebody outside has to work at the desk that Reason names
 )
 
 func (w Wait) String() string {
@@ -74,11 +75,17 @@ func (w Wait) String() string {
 		return fmt.Sprintf("@%s to answer %s", w.Agent, w.Reason)
 	case ForMail:
 		return "mail"
+	case ForWorker:
+		text := "somebody outside to work in " + w.Reason
+		if !w.Until.IsZero() {
+			text += " until " + ResetTime(w.Until, w.Since)
+		}
+		return text
 	}
 	return string(w.For)
 }
 
-// ResetTime is the time at which a limit resets, for people: the time of day in their zone, with the
+// ResetTime is the time at which a limit resets or a wait ends, for people: the time of day in their zone, with the
 // date if that is not the date of since.
 func ResetTime(until, since time.Time) string {
 	until, since = until.Local(), since.Local()

@@ -41,6 +41,10 @@ func (r *Run) fold(e *swarm.Event) error {
 		if !ok || !setUsage(&r.tasks[i].Reserved, e.Data) {
 			return unusable(e, "no turn of a task %q reserves so", e.Task)
 		}
+	case swarm.DeskOpened:
+		if i, ok := r.find(e.Task); ok {
+			return r.tasks[i].openDesk(e)
+		}
 	case swarm.IterationStarted:
 		return r.iterate(e)
 	case swarm.PlanAdded:
@@ -150,7 +154,7 @@ func (t *task) why(e *swarm.Event) error {
 }
 
 func (t *task) turnStarted(r *Run, e *swarm.Event) error {
-	t.Turn, t.Began, t.Reserved = e.Turn, e.Time, swarm.Usage{Calls: 1}
+	t.Turn, t.Began, t.Reserved, t.Outside = e.Turn, e.Time, swarm.Usage{Calls: 1}, nil
 	if t.Started.IsZero() { // an agent of a team starts with each turn, a task before its first turn
 		t.Started = e.Time
 	}
@@ -181,6 +185,15 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 		return unusable(e, "the turn's start is not as it should be")
 	}
 	return nil
+}
+
+// openDesk notes that the running turn waits for somebody outside. The wait goes with the turn.
+func (t *task) openDesk(e *swarm.Event) error {
+	return swarm.UseBody(e, func(o swarm.DeskOpening) {
+		if t.Outside = nil; o.Worker == swarm.ExternalWorker {
+			t.Outside = &Wait{For: plan.ForWorker, Since: t.Began, Until: o.Until, Reason: o.Dir}
+		}
+	})
 }
 
 // turnEnded folds the end of a task's turn, and returns the kind of its failure.

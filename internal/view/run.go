@@ -49,6 +49,7 @@ type task struct {
 	Concurrency int                `json:"concurrency,omitempty"`
 	Began       time.Time          `json:"began,omitzero"`    // when its running turn started
 	Reserved    swarm.Usage        `json:"reserved,omitzero"` // by its running turn, which counts if a crash cuts it
+	Outside     *Wait              `json:"outside,omitempty"` // for the worker at the desk of its running turn; nil = we have started it
 	agent       int                // index into agents, or -1
 }
 
@@ -254,6 +255,9 @@ func (r *Run) At(i int) Task {
 		t.Kind, t.Reason, t.Outcome = end.Kind, end.Reason, end.Outcome
 	}
 	r.addEffort(&t)
+	if w := r.tasks[i].Outside; w != nil && t.Status == swarm.Running {
+		t.Waits = append(t.Waits, *w)
+	}
 	for _, a := range r.Approvals {
 		if a.Task != t.Name {
 			continue
@@ -401,6 +405,17 @@ func (t *Task) AwaitsRetry() bool {
 	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
 }
 
+// OutsideDesk returns the desk at which somebody outside has to do the task's running turn; "" = there is
+// none.
+func (t *Task) OutsideDesk() string {
+	for _, w := range t.Waits {
+		if w.For == plan.ForWorker {
+			return w.Reason
+		}
+	}
+	return ""
+}
+
 // ResumeCommand returns what to type to resume the run. A replay needs its recording.
 func (p *Picture) ResumeCommand() string {
 	if p.Replay {
@@ -423,7 +438,7 @@ func (p Picture) Abandoned(reason string) Picture {
 
 // cutTurns marks the running turns as cut, because the run has no driver.
 func (p *Picture) cutTurns() {
-	inTurn := func(w Wait) bool { return w.For == plan.ForAgents }
+	inTurn := func(w Wait) bool { return w.For == plan.ForAgents || w.For == plan.ForWorker }
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.InTurn() {
 			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"

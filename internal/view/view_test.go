@@ -212,6 +212,50 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// A turn at a desk waits for somebody outside, until it ends. A desk that is archived is shown where it is.
+func TestOutsideWorker(t *testing.T) {
+	s := script(t)
+	s.advance()
+	about := func(kind swarm.EventKind, turn swarm.TurnID) swarm.Event {
+		return swarm.Event{Kind: kind, Task: "plan", Agent: "planner", Turn: turn}
+	}
+	until := time.Unix(1000, 0).UTC()
+	s.tell(about(swarm.TurnStarted, "plan/1/1"), swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1})
+	s.tell(about(swarm.DeskOpened, "plan/1/1"), swarm.DeskOpening{Dir: "/desks/plan", Worker: swarm.ExternalWorker, Until: until})
+	r, err := Unmarshal(fold(t, New("r1"), s.events).Marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func() []Wait { task, _ := r.Task("plan"); return task.Waits }
+	if w := waits(); len(w) != 1 || w[0].For != "worker" || w[0].Reason != "/desks/plan" || !w[0].Until.Equal(until) || w[0].Since.IsZero() {
+		t.Errorf("it waits for %+v", w)
+	}
+	gone := r.Picture().Abandoned("gone")
+	if w := gone.Tasks[0].Waits; len(w) != 0 {
+		t.Errorf("nobody drives it, and it waits for %+v", w)
+	}
+	s.tell(about(swarm.TurnEnded, "plan/1/1"), swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.TimedOut})
+	s.tell(about(swarm.TurnStarted, "plan/1/2"), swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1})
+	fold(t, r, s.events)
+	if w := waits(); len(w) != 0 {
+		t.Errorf("another turn has started, and it waits for %+v", w)
+	}
+	s.tell(about(swarm.DeskOpened, "plan/1/2"), swarm.DeskOpening{Dir: "/desks/plan", Worker: swarm.CommandWorker, Archived: "/desks/_archive/plan.1"})
+	fold(t, r, s.events)
+	if w := waits(); len(w) != 0 {
+		t.Errorf("we have started the worker, and it waits for %+v", w)
+	}
+	c := NewCollector()
+	for i := range s.events {
+		if err := c.Take(&s.events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := c.Turns[0].Desk.Dir, c.Turns[1].Desk.Dir; a != "/desks/_archive/plan.1" || b != "/desks/plan" {
+		t.Errorf("the desks are %s and %s", a, b)
+	}
+}
+
 // A run that is paused, interrupted and resumed by another process is still paused.
 func TestPauseOutlastsAnInterruption(t *testing.T) {
 	s := script(t)
