@@ -307,3 +307,13 @@ func TestRealInspectorDrives(t *testing.T) {
 		}
 	}
 }
+
+// A key that is missing may be missing only here: the client decides which variables the server gets.
+func TestDriveNamesAKeyThatTheClientKeeps(t *testing.T) {
+	d := newDriver(t)
+	d.write("swarm/swarm.yaml", "providers: {m: {kind: openai, base_url: \"http://127.0.0.1:1/v1\", models: {medium: m}, env: {OPENAI_API_KEY: $MYKEY}}}\nprovider: m\ntasks: {a: {prompt-string: hi}}\n")
+	answer, failed := d.call("run_pipeline", nil)
+	if hint, _ := answer["hint"].(string); !failed || !strings.Contains(fmt.Sprint(answer["error"]), "MYKEY is not set") || !strings.HasPrefix(hint, "the MCP client did not pass MYKEY on to swarm") {
+		t.Errorf("%v", answer)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/jsonedit"
+	"swarm/internal/providerkind"
 	"swarm/internal/term"
 )
 
@@ -33,6 +35,9 @@ type mcpClient struct {
 	file        func(dir string, everywhere bool) string
 	entry       func(server []string) string
 	path        []string // of keys, to the entry
+	// config is the file of a client that gives its servers only those variables of the environment
+	// whose names it has there. Its command cannot write them.
+	config func() string
 }
 
 var mcpClients = []mcpClient{
@@ -51,6 +56,7 @@ var mcpClients = []mcpClient{
 			return append([]string{"codex", "mcp", "add", driveName, "--"}, server...)
 		},
 		remove: func(bool, []string) []string { return []string{"codex", "mcp", "remove", driveName} },
+		config: codexFile,
 	},
 	{
 		name: "gemini", file: geminiFile, path: []string{"mcpServers", driveName}, // its own command removes nothing in folders that it does not trust
@@ -71,6 +77,42 @@ func claudeScope(everywhere bool) string {
 		return "user"
 	}
 	return "local"
+}
+
+// codexFile returns the configuration of Codex.
+func codexFile() string {
+	dir := os.Getenv("CODEX_HOME")
+	if dir == "" {
+		home, _ := os.UserHomeDir() // see openCodeFile
+		dir = filepath.Join(home, ".codex")
+	}
+	return filepath.Join(dir, "config.toml")
+}
+
+// passedVariables is the line of Codex's configuration with the names of the variables that the server
+// gets: the keys of known vendors, those that the compose file of this folder names, and SWARM_HOME.
+// Values are written nowhere.
+func (a *app) passedVariables() (string, error) {
+	c, err := a.control()
+	if err != nil {
+		return "", err
+	}
+	named, _ := c.Variables((&source{}).request(a, nil)) // the entry is for every folder, also for one without a file
+	names := append(append(providerkind.AllKeyVars(), named...), "SWARM_HOME")
+	slices.Sort(names)
+	return "env_vars = " + string(swarm.Encode(slices.Compact(names))), nil
+}
+
+// passOn writes the line into the entry that the client's own command has made.
+func (c *mcpClient) passOn(change *clientChange) error {
+	text, err := os.ReadFile(change.File)
+	head := "[mcp_servers." + driveName + "]\n"
+	before, after, found := strings.Cut("\n"+string(text), "\n"+head)
+	if err != nil || !found {
+		return &swarm.Error{Kind: swarm.BadInput, File: change.File, Msg: "the entry of " + c.name + " was not found, so it passes no keys on", Err: swarm.WithoutPath(err),
+			Hint: "write below " + strings.TrimSpace(head) + ": " + change.Entry}
+	}
+	return writeConfig(change.File, strings.TrimPrefix(before+"\n"+head+change.Entry+"\n"+after, "\n"))
 }
 
 // geminiFile returns the settings of Gemini CLI.
@@ -126,6 +168,10 @@ func (a *app) mcpInstallCommand() *cobra.Command {
 client's own command does that, where it has one. Otherwise its configuration file is edited, and all
 else in it stays as it is. The entry is for this folder, or with -g for every folder; Codex knows only
 the latter. An entry that is there already is replaced.
+
+Codex gives its servers few variables of the environment. So the entry names those that runs need: the
+keys of known vendors, the variables that the compose file of this folder names, and SWARM_HOME. It has
+no values. After a change of these names, install it again.
 
 The key is the client's name, unless --key names another. --budget and --may-approve go into the entry.
 swarm mcp uninstall takes it out again.`,
@@ -237,6 +283,13 @@ func (a *app) runClient(c *mcpClient, change *clientChange, dir string, server [
 	} else {
 		change.Command = [][]string{c.add(a.anywhere, server)}
 	}
+	if server != nil && c.config != nil {
+		line, err := a.passedVariables()
+		if err != nil {
+			return err
+		}
+		change.File, change.Entry = c.config(), line
+	}
 	if show {
 		return nil
 	}
@@ -258,6 +311,9 @@ func (a *app) runClient(c *mcpClient, change *clientChange, dir string, server [
 	}
 	if server == nil && bytes.Contains(bytes.ToLower(out), []byte("not found")) || bytes.Contains(out, []byte("No MCP server named")) {
 		change.Changed = false
+	}
+	if change.Entry != "" {
+		return c.passOn(change)
 	}
 	return nil
 }
@@ -339,7 +395,11 @@ func (a *app) printChange(c *mcpClient, change clientChange, added bool) error {
 		}
 		fmt.Fprintln(a.stdout, term.Escape(strings.Join(words, " ")))
 	}
-	if change.File != "" && added {
+	switch {
+	case !added || change.File == "":
+	case c.config != nil:
+		fmt.Fprintf(a.stdout, "%s: [mcp_servers.%s] %s\n", term.Escape(change.File), driveName, term.Escape(change.Entry))
+	default:
 		fmt.Fprintf(a.stdout, "%s: %q: {%q: %s}\n", term.Escape(change.File), c.path[0], c.path[1], term.Escape(change.Entry))
 	}
 	where := "for this folder"

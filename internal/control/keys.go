@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/compose"
 	"swarm/internal/process"
 	"swarm/internal/providerkind"
 	"swarm/internal/secret"
@@ -55,6 +56,57 @@ func keyUses(p *swarm.Plan) (uses []keyUse) {
 		}
 	}
 	return uses
+}
+
+// Variables returns the variables of our own environment that a file takes: in `env` and in headers,
+// whichever of its tasks and agents work.
+func (c *Control) Variables(r Request) (all []string, err error) {
+	o, p, err := c.Compose(r)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	o = o.ReadOnce()
+	o.Stdin = func() ([]byte, error) { return nil, nil }
+	tasks, err := compose.CompileAll(o)
+	if err != nil {
+		return nil, err
+	}
+	plans := []*swarm.Plan{&tasks.Plan}
+	if team, err := compose.CompileTeam(o); err == nil { // else its agents cannot work without tasks
+		plans = append(plans, &team.Plan)
+	}
+	for _, p := range plans {
+		for i := range p.Providers {
+			all = append(all, taken(p.Providers[i].Env, p.Providers[i].Headers)...)
+		}
+		for i := range p.Servers {
+			all = append(all, taken(p.Servers[i].Env, p.Servers[i].Headers)...)
+		}
+		for _, a := range p.AllAgents() {
+			all = append(all, taken(a.Env, nil)...)
+		}
+		for i := range p.Tasks {
+			all = append(all, taken(p.Tasks[i].Env, nil)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// taken returns the variables that an `env` and headers take.
+func taken(env, headers map[string]string) (all []string) {
+	for _, e := range sortedEnv(env) {
+		if v, ok := e.takes(); ok {
+			all = append(all, v)
+		}
+	}
+	for _, value := range headers {
+		if v, ok := secret.Reference(value[strings.LastIndexByte(value, ' ')+1:]); ok {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // A setVariable is an entry of an `env`.

@@ -9,6 +9,7 @@ package mcpdrive
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"swarm"
 	"swarm/internal/control"
@@ -123,12 +124,23 @@ func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (j
 		if t.Name == name {
 			answer, err := t.call(s, ctx, args)
 			if err != nil {
-				return nil, err
+				return nil, passedOn(err)
 			}
 			return swarm.Encode(answer), nil
 		}
 	}
 	return nil, swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name))
+}
+
+// passedOn explains a missing variable. The client starts this server with variables of its own choice,
+// so the person may have exported it.
+func passedOn(err error) error {
+	variable, found := strings.CutPrefix(swarm.HintOf(err), "export ")
+	if variable, _, _ = strings.Cut(variable, "="); !found || swarm.KindOf(err) != swarm.NotSignedIn {
+		return err
+	}
+	return &swarm.Error{Kind: swarm.NotSignedIn, Msg: err.Error(), Hint: "the MCP client did not pass " + variable +
+		" on to swarm, or started without it: a person exports it before the client starts, and names it in the client's entry of this server (in Codex: swarm mcp install codex)"}
 }
 
 // Refuse says why a client lacks the tool that answers approvals.

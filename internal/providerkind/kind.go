@@ -207,6 +207,15 @@ func Names() []string {
 	return names(func(k *Kind) bool { return !k.Person })
 }
 
+// AllKeyVars returns the variables that hold keys of known vendors, sorted.
+func AllKeyVars() (all []string) {
+	for _, k := range table {
+		all = append(all, k.KeyVars...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Presets returns the kinds that reach an agent without being declared.
 func Presets() []string {
 	return names(func(k *Kind) bool { return !k.Person && !k.Outside && k.Needs == (Need{}) })
