@@ -439,6 +439,9 @@ func TestCancel(t *testing.T) {
 				reply, err := b.turn(ctx, provider.Request{Prompt: "?"})
 				b.fails(swarm.CutToSpeak, reply, err)
 				b.server.AwaitGone(1) // the server is told too
+				if u := reply.Usage; reply.Free || !u.Estimated || u.InputTokens == 0 || len(reply.Requests) != 1 || reply.Requests[0].Usage != u {
+					t.Errorf("its model may have worked, and it counts as %+v (free: %v): %+v", u, reply.Free, reply.Requests)
+				}
 			})
 		})
 	}
@@ -454,6 +457,9 @@ func TestCancelWhileWaiting(t *testing.T) {
 		}
 	})
 	b.fails(swarm.CutByCancel, reply, err)
+	if !reply.Free || reply.Usage != (swarm.Usage{}) {
+		t.Errorf("the server has refused it, and it counts as %+v", reply.Usage)
+	}
 }
 
 func TestKeys(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"swarm"
@@ -67,7 +69,9 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.
 	alarm := time.AfterFunc(silence, func() { cut(errSilent) })
 	defer alarm.Stop()
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
+	var connected atomic.Bool // from then on the server may have got the request
+	trace := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	r, err := http.NewRequestWithContext(trace, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {
 		return a, said, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %w", err)
 	}
@@ -78,6 +82,9 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.
 	maps.Copy(r.Header, t.headers)
 	w, err := t.client.Do(r)
 	if err != nil {
+		if ctx.Err() != nil && connected.Load() {
+			t.addCut(a)
+		}
 		return a, said, t.unreachedError(ctx, err)
 	}
 	defer w.Body.Close()

@@ -169,6 +169,13 @@ func (t *turn) reserve() error {
 	if t.request.Reserve == nil {
 		return nil
 	}
+	need := t.bound()
+	need.Calls = 1
+	return t.request.Reserve(t.usage.Plus(need))
+}
+
+// bound returns the most that the next request is known to cost.
+func (t *turn) bound() swarm.Usage {
 	size := int64(len(t.conversation.system))
 	for i := range t.conversation.messages {
 		size += t.conversation.messages[i].Size()
@@ -184,7 +191,8 @@ func (t *turn) reserve() error {
 	if t.spec.Price != (swarm.Price{}) {
 		need.USD = 0 // the whole usage is priced at once
 	}
-	return t.request.Reserve(t.usage.Plus(need))
+	need.Calls = 0 // the turn is the call
+	return need
 }
 
 // endLine ends the line of the text so far. Else the text of the next answer would run on in it, and
@@ -282,17 +290,33 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 	}
 }
 
+// addCut adds the cost of a request whose answer was not waited for, as it was reserved. The server
+// has got it, and its model may have worked.
+func (t *turn) addCut(a *answer) {
+	u := t.bound()
+	u.Estimated, t.answered = true, true
+	t.add(a, u)
+}
+
+// add adds the usage of an answer to that of the turn.
+func (t *turn) add(a *answer, u swarm.Usage) {
+	a.usage = u
+	t.usage = t.usage.Plus(u)
+	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
+}
+
 // addUsage adds the cost of an answer to a request of so many bytes. If the server reports no
 // usage, or impossible figures, bytes give an estimate. Each tool call costs the whole conversation
 // again.
 func (t *turn) addUsage(a *answer, asked int64) {
 	k := a.tokens
-	estimated := a.unusable || k == (providerkind.Tokens{})
+	unended := a.stop == stopNot // the figures of the whole answer come at its end
+	estimated := unended || a.unusable || k == (providerkind.Tokens{})
 	if estimated && k.In+k.Read+k.Wrote == 0 {
 		k.In = swarm.EstimateTokens(asked)
 	}
-	if estimated && k.Out == 0 {
-		k.Out = swarm.EstimateTokens(int64(a.text.Len()))
+	if said := swarm.EstimateTokens(int64(a.text.Len())); estimated && k.Out == 0 || unended && k.Out < said {
+		k.Out = said
 	}
 	u := swarm.Usage{
 		InputTokens:  k.In + k.Read + k.Wrote,
@@ -307,9 +331,7 @@ func (t *turn) addUsage(a *answer, asked int64) {
 	default:
 		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
-	a.usage = u
-	t.usage = t.usage.Plus(u)
-	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
+	t.add(a, u)
 }
 
 // begin puts the given beginning before an answer, unless the model has repeated it.
