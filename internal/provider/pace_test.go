@@ -93,6 +93,45 @@ func TestAPaceCallsTheNext(t *testing.T) {
 	}
 }
 
+// A limit that resets soon is waited for in the turn, unless that would take the time that the turn
+// has.
+func TestAShortLimitIsWaitedFor(t *testing.T) {
+	for what, c := range map[string]struct {
+		after, patience, timeout time.Duration
+		waits                    bool
+	}{
+		"soon":                        {50 * time.Second, ShortWait, time.Hour, true},
+		"in some minutes":             {4 * time.Minute, ShortWait, time.Hour, false},
+		"in the middle of a turn":     {4 * time.Minute, LongestWait, time.Hour, true},
+		"after the turn's timeout":    {50 * time.Second, ShortWait, 40 * time.Second, false},
+		"and in the middle of a turn": {4 * time.Minute, LongestWait, time.Minute, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var pace Pace
+				ctx, stop := context.WithTimeout(t.Context(), c.timeout)
+				defer stop()
+				began, limit := time.Now(), Refused(429, "used up", "")
+				limit.After = c.after
+				asked := 0
+				err := pace.Ask(ctx, Tries, FirstWait, c.patience, func(string) {}, func() error {
+					if asked++; asked > 1 {
+						return nil
+					}
+					return limit
+				})
+				e, _ := errors.AsType[*swarm.Error](err)
+				switch {
+				case c.waits && (err != nil || time.Since(began) != c.after):
+					t.Errorf("it took %s: %v", time.Since(began), err)
+				case !c.waits && (e == nil || !e.Until.Equal(began.Add(c.after)) || time.Since(began) != 0):
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
 // A limit that lasts longer than a request may wait ends the turn, and holds no other request back: a
 // person may end the wait before the limit resets.
 func TestALimitHoldsNoRequestBack(t *testing.T) {
@@ -100,7 +139,7 @@ func TestALimitHoldsNoRequestBack(t *testing.T) {
 		var pace Pace
 		began := time.Now()
 		ask := func(err error) error {
-			return pace.Ask(t.Context(), Tries, FirstWait, func(string) {}, func() error { return err })
+			return pace.Ask(t.Context(), Tries, FirstWait, LongestWait, func(string) {}, func() error { return err })
 		}
 		limit := Refused(429, "used up", "")
 		limit.After = time.Hour

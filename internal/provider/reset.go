@@ -165,8 +165,7 @@ func readClock(text string, now time.Time) (time.Time, bool) {
 const justPassed = 10 * time.Minute
 
 // RetryAfter returns how long a server wants no request; 0 = it does not say. A server that does not
-// say so may still say when what is used up is there again. That counts if it is long: for a short
-// time the usual pauses do.
+// say so may still say when what is used up is there again. That counts as [IfLong] says.
 func RetryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return after(h.Get("Retry-After-Ms"), time.Millisecond)
@@ -187,10 +186,16 @@ func RetryAfter(h http.Header) time.Duration {
 			longest = max(longest, resetHeader(values[0], time.Now()))
 		}
 	}
-	if longest <= LongestWait {
+	return IfLong(longest)
+}
+
+// IfLong returns a wait that a server asks for by the way, if the usual pauses may be over before. For
+// a shorter one they do, and a server that always names a moment is not asked in vain all the time.
+func IfLong(wait time.Duration) time.Duration {
+	if wait <= longestWait {
 		return 0
 	}
-	return longest
+	return wait
 }
 
 // resetHeader reads the time in a header such as x-ratelimit-reset-tokens: a duration, a number of

@@ -57,9 +57,9 @@ func TestResetAt(t *testing.T) {
 	}
 }
 
-// What a server says is used up is waited for, if it takes longer than a request may wait.
+// What a server says is used up is waited for, if it takes longer than the usual pauses.
 func TestResetsInHeaders(t *testing.T) {
-	soon, later := time.Now().Add(time.Minute), time.Now().Add(3*time.Hour)
+	soon, later := time.Now().Add(20*time.Second), time.Now().Add(3*time.Hour)
 	for _, c := range []struct {
 		header map[string]string
 		want   time.Duration
@@ -70,6 +70,7 @@ func TestResetsInHeaders(t *testing.T) {
 		{map[string]string{"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "3h0m0s", "x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "9h"}, 3 * time.Hour},
 		{map[string]string{"x-ratelimit-remaining": "0", "x-ratelimit-reset": strconv.FormatInt(later.UnixMilli(), 10)}, 3 * time.Hour},
 		{map[string]string{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": strconv.FormatInt(soon.Unix(), 10)}, 0},
+		{map[string]string{"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": strconv.FormatInt(time.Now().Add(4*time.Minute).Unix(), 10)}, 4 * time.Minute},
 		{map[string]string{"retry-after": "2", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "3h"}, 2 * time.Second},
 	} {
 		h := http.Header{}

@@ -55,7 +55,11 @@ func NewClient(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 
 // Ask sends a request, and retries it as long as it fails with a [Failure] that a retry may cure.
 // say gets a text about each retry.
-func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func(string), send func() error) error {
+//
+// A rate limit that lasts longer than patience, or than the time that ctx has, ends the turn with the
+// time at which the limit resets. The loops then hold the provider's turns back, where people see it
+// and no timeout counts it.
+func (g *Pace) Ask(ctx context.Context, tries int, first, patience time.Duration, say func(string), send func() error) error {
 	for try := 1; ; try++ {
 		pass, err := g.Enter(ctx)
 		if err != nil {
@@ -67,14 +71,17 @@ func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func
 		if known && f.After > 0 {
 			wait = f.After
 		}
-		// For a limit that lasts longer no request waits here: the loops hold the turns back.
-		g.Leave(pass, err == nil, known && f.Throttled && wait <= LongestWait, wait)
+		tooLong := wait > LongestWait
+		if deadline, ok := ctx.Deadline(); known && f.Throttled && f.After > 0 {
+			tooLong = wait > patience || ok && time.Now().Add(wait).After(deadline)
+		}
+		g.Leave(pass, err == nil, known && f.Throttled && !tooLong, wait)
 		switch {
 		case !known || ctx.Err() != nil:
 			return err
 		case !f.Again:
 			return f.Err
-		case wait > LongestWait: // the turn ends, and may wait without holding anything
+		case tooLong: // the turn ends, and may wait without holding anything
 			f.Err.Until = time.Now().Add(wait)
 			return f.Err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		case try == tries:

@@ -449,7 +449,7 @@ func TestCancel(t *testing.T) {
 
 // A turn that waits for a rate limit can be cut too.
 func TestCancelWhileWaiting(t *testing.T) {
-	b := newBench(t, "openai", modeltest.Answer{Status: 429, After: "200"})
+	b := newBench(t, "openai", modeltest.Answer{Status: 429, After: "50"})
 	ctx, cut := context.WithCancel(t.Context())
 	reply, err := b.model.Turn(ctx, provider.Request{Prompt: "?", Model: "tiny"}, func(d swarm.Delta) {
 		if d.Kind == swarm.DeltaStderr {

@@ -82,17 +82,13 @@ func failureIn(data []byte) error {
 	return f
 }
 
-// resetAfter returns how long an error says that a limit lasts, if that is longer than a request may
-// wait; otherwise 0.
+// resetAfter returns how long an error says that a limit lasts, as [provider.IfLong] says.
 func resetAfter(f *provider.Failure, data []byte) time.Duration {
 	if !f.Throttled {
 		return 0
 	}
 	now := time.Now()
-	if wait := provider.ResetAt(string(data), now).Sub(now); wait > provider.LongestWait {
-		return wait
-	}
-	return 0
+	return provider.IfLong(provider.ResetAt(string(data), now).Sub(now))
 }
 
 // readProblem finds the error in an answer that is known to be one, whatever its form is.

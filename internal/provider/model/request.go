@@ -45,7 +45,11 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage,
 		return nil, said, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
-	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
+	patience := provider.ShortWait
+	if t.answered { // a turn that ends does its work again
+		patience = provider.LongestWait
+	}
+	err = t.pace.Ask(ctx, provider.Tries, firstWait, patience, say, func() error {
 		began := time.Now()
 		a, said, err = t.askOnce(ctx, body)
 		t.noteRequest(ctx, began, a, err)
