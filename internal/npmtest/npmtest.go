@@ -27,9 +27,13 @@ const (
 
 // The same programs as they were a year ago. Two of them had other names.
 const (
+	OldCodex     = "@openai/codex@0.58.0"
 	OldClaudeACP = "@zed-industries/claude-code-acp@0.10.5"
 	OldCodexACP  = "@zed-industries/codex-acp@0.4.4"
 )
+
+// OldestCodexServer is the oldest version of Codex that is driven as app-server.
+const OldestCodexServer = "@openai/codex@0.120.0"
 
 // A2A is the SDK whose client speaks to our agents. OldA2A has agents of A2A 0.3, to which we speak.
 const (

@@ -88,6 +88,9 @@ type Request struct {
 	// Ask asks a person for an approval, and waits for the answer: ok, and why not. It fails if no
 	// person is to be asked. nil = no person can be asked. Providers call AskPerson.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
+	// AskDenied says that Ask refuses everything and asks no person. A program that can be told so
+	// asks for nothing, and does what it may.
+	AskDenied bool
 }
 
 // Plain says how a model is asked for one answer that it gives in words. An answer that is cut at

@@ -114,7 +114,7 @@ var table = []*Kind{
 		Name: Codex, Keys: programKeys, Instead: ownServer,
 		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
-			Always:   "is held by its own sandbox, workspace-write",
+			Always:   "is held by its own sandbox, workspace-write; for more it asks a person if it can",
 			Planning: "is held to docs/ by its own sandbox",
 		},
 		Login: codexLogin,

@@ -137,23 +137,161 @@ func TestClaudeWithdraws(t *testing.T) {
 	ending{output: allowed("{}")}.check(t, reply, err)
 }
 
-// A version that cannot ask is started without the argument that it does not know, the next time at
-// once.
-func TestClaudeCannotAsk(t *testing.T) {
-	starts := filepath.Join(t.TempDir(), "starts")
-	a := stand(t, "claude-code", "cannot ask:"+starts)
-	r := request(t, "hello")
-	r.Ask = waits(func() {})
-	var seen recorder
-	for n, want := range []int{2, 3} {
-		reply, err := a.Turn(t.Context(), r, seen.live)
-		ending{output: "hello"}.check(t, reply, err)
-		kept(t, a, r).end()
-		if text, err := os.ReadFile(starts); err != nil || strings.Count(string(text), "started") != want {
-			t.Errorf("after turn %d it was started %d times: %v", n+1, strings.Count(string(text), "started"), err)
+// A version that cannot ask is started in the way that it knows, the next time at once.
+func TestCannotAsk(t *testing.T) {
+	for _, kind := range []string{"claude-code", "codex"} {
+		t.Run(kind, func(t *testing.T) {
+			starts := filepath.Join(t.TempDir(), "starts")
+			a := stand(t, kind, "cannot ask:"+starts)
+			r := request(t, "hello")
+			r.Ask = waits(func() {})
+			var seen recorder
+			for n, want := range []int{2, 3} {
+				reply, err := a.Turn(t.Context(), r, seen.live)
+				ending{output: "hello"}.check(t, reply, err)
+				if p, ok := a.Take(r); ok {
+					p.end()
+				}
+				if text, err := os.ReadFile(starts); err != nil || strings.Count(string(text), "started") != want {
+					t.Errorf("after turn %d it was started %d times: %v", n+1, strings.Count(string(text), "started"), err)
+				}
+			}
+			if said := seen.said(swarm.DeltaStderr); strings.Count(said, "cannot ask a person") != 1 {
+				t.Errorf("it is said as %q", said)
+			}
+		})
+	}
+}
+
+// A program that refuses to be an app-server is started as `codex exec`. One that fails for another
+// reason is not: exec would fail too, and could not ask ever after.
+func TestCodexRefusesAppServer(t *testing.T) {
+	for words, want := range map[string]bool{
+		"Error: --profile only applies to runtime commands":       true,
+		"error: unrecognized subcommand 'app-server'":             true,
+		"Error: stdin is not a terminal":                          true,
+		"Error: No such device or address (os error 6)":           true,
+		"Error loading config.toml: invalid type: string \"x\"":   false,
+		"Error: failed to open the state: the database is locked": false,
+	} {
+		c := &codex{}
+		turn := &turn{}
+		turn.stderr.Max = 1 << 10
+		_, _ = turn.stderr.Write([]byte(words + "\n"))
+		if got := c.downgrade(launch{talks: true}, turn); got != want || c.execOnly.Load() != want {
+			t.Errorf("%s: %v, want %v", words, got, want)
 		}
 	}
-	if said := seen.said(swarm.DeltaStderr); strings.Count(said, "cannot ask a person") != 1 {
-		t.Errorf("it is said as %q", said)
+}
+
+// Requests of `codex app-server`.
+const (
+	codexCommand = `{"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"make","cwd":"DIR","reason":"May I?"},"item":{"id":"c","type":"commandExecution","command":"make"}}`
+	codexElse    = `{"method":"item/commandExecution/requestApproval","params":{"itemId":"c","kind":"command","command":"curl x","cwd":"/else","networkApprovalContext":{"host":"x"}}}`
+	codexFile    = `{"method":"item/fileChange/requestApproval","params":{"itemId":"f","reason":null},"item":{"id":"f","type":"fileChange","changes":[{"path":"/a","kind":{"type":"add"},"diff":"x"}]}}`
+	codexTool    = `{"method":"mcpServer/elicitation/request","params":{"serverName":"github","_meta":{"codex_approval_kind":"mcp_tool_call","tool_params":{"n":1}}},"item":{"id":"m","type":"mcpToolCall","server":"github","tool":"list","arguments":{"n": 1}}}`
+	codexForm    = `{"method":"mcpServer/elicitation/request","params":{"serverName":"github","_meta":null,"mode":"form"}}`
+	codexMore    = `{"method":"item/permissions/requestApproval","params":{"itemId":"p","permissions":{"network":{"enabled":true}}}}`
+)
+
+// What a person refuses is told to the agent, and the turn goes on. What nobody is asked about fails
+// the turn.
+func TestCodexAsks(t *testing.T) {
+	yes := func(context.Context, swarm.Approval) (bool, string, error) { return true, "", nil }
+	no := func(context.Context, swarm.Approval) (bool, string, error) { return false, "use go build", nil }
+	never := func(context.Context, swarm.Approval) (bool, string, error) {
+		return false, "", swarm.Errorf(swarm.Denied, "the file says no")
 	}
+	const accept, decline = `{"decision":"accept"}`, `{"decision":"decline"}`
+	const command = `use shell {"command":"make","reason":"May I?"} []`
+	for name, c := range map[string]struct {
+		asks  string
+		ask   func(context.Context, swarm.Approval) (bool, string, error)
+		phase swarm.Phase
+		want  string // what the agent was told
+		asked string // tool, input and paths of the approvals
+		hint  string // of a turn that fails
+	}{
+		"yes":                 {asks: codexCommand, ask: yes, want: accept, asked: command},
+		"no":                  {asks: codexCommand, ask: no, want: decline, asked: command},
+		"elsewhere":           {asks: codexElse, ask: yes, want: accept, asked: `use shell {"command":"curl x","cwd":"/else","network":{"host":"x"}} []`},
+		"a file":              {asks: codexFile, ask: yes, want: accept, asked: `use file_change {"changes":[{"path":"/a","kind":"add","diff":"x"}]} [/a]`},
+		"no file":             {asks: codexFile, ask: no, want: decline, asked: `use file_change {"changes":[{"path":"/a","kind":"add","diff":"x"}]} [/a]`},
+		"a tool":              {asks: codexTool, ask: yes, want: `{"action":"accept","content":{}}`, asked: `use mcp__github__list {"n":1} []`},
+		"no tool":             {asks: codexTool, ask: no, want: `{"action":"decline"}`, asked: `use mcp__github__list {"n":1} []`},
+		"one of ours":         {asks: strings.ReplaceAll(codexTool, "github", "swarm"), ask: no, want: `{"action":"accept","content":{}}`},
+		"more permissions":    {asks: codexMore, ask: yes, want: `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, asked: `use request_permissions {"permissions":{"network":{"enabled":true}}} []`},
+		"no permissions":      {asks: codexMore, ask: no, want: `{"permissions":{},"scope":"turn"}`, asked: `use request_permissions {"permissions":{"network":{"enabled":true}}} []`},
+		"a form":              {asks: codexForm + "\n" + codexCommand, ask: yes, want: "swarm does not know mcpServer/elicitation/request\n" + accept, asked: command},
+		"another":             {asks: `{"method":"item/tool/requestUserInput","params":{"questions":[]}}` + "\n" + codexCommand, ask: yes, want: "swarm does not know item/tool/requestUserInput\n" + accept, asked: command},
+		"by the file":         {asks: codexCommand, ask: never, want: decline, asked: command, hint: "approvals: {tools: ask}"},
+		"a tool, by the file": {asks: codexTool, ask: never, want: `{"action":"decline"}`, asked: `use mcp__github__list {"n":1} []`, hint: `add "mcp__github" to`},
+		"in PLANNING":         {asks: codexCommand, ask: yes, phase: swarm.PlanningPhase, want: decline, hint: "PLANNING"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, "")
+			r.Prompt, r.Phase, r.Door = strings.ReplaceAll(c.asks, "DIR", r.Dir), c.phase, swarm.ToolEndpoint{URL: "http://127.0.0.1:1", Token: doorToken}
+			var asked []string
+			r.Ask = func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+				asked = append(asked, a.What+" "+string(a.Input)+" ["+strings.Join(a.Paths, " ")+"]") // the requests come one after the other
+				return c.ask(ctx, a)
+			}
+			reply, err := stand(t, "codex", "asks").Turn(t.Context(), r, nil)
+			if got := string(reply.Output); got != c.want {
+				t.Errorf("it was told\n%s, want\n%s", got, c.want)
+			}
+			if got := strings.Join(asked, "; "); got != c.asked {
+				t.Errorf("a person was asked %s, want %s", got, c.asked)
+			}
+			if c.hint == "" {
+				if err != nil {
+					t.Errorf("the turn has failed: %v", err)
+				}
+			} else if e := wantKind(t, err, swarm.Denied); !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("the hint is %q, want %q", e.Hint, c.hint)
+			}
+		})
+	}
+}
+
+// The same request of the same turn is the same approval, whatever reason the model gives.
+func TestCodexAsksTheSame(t *testing.T) {
+	var ids []string
+	for _, text := range []string{codexCommand, strings.NewReplacer("May I?", "I have to.", `"c"`, `"d"`).Replace(codexCommand), strings.Replace(codexCommand, `"make"`, `"make all"`, 1)} {
+		r := request(t, "")
+		r.Prompt = strings.ReplaceAll(text, "DIR", r.Dir)
+		r.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+			ids = append(ids, a.ID)
+			return true, "", nil
+		}
+		if _, err := stand(t, "codex", "asks").Turn(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids[0] != ids[1] || ids[0] == ids[2] || !strings.HasPrefix(ids[0], "code/2/1/") {
+		t.Errorf("the approvals are %q", ids)
+	}
+}
+
+// A turn that is cut while a person is asked leaves nothing behind.
+func TestCodexIsCutWhileAPersonIsAsked(t *testing.T) {
+	ctx, cut := context.WithCancelCause(t.Context())
+	r := request(t, codexCommand)
+	r.Ask = waits(func() { cut(swarm.Errorf(swarm.CutToSpeak, "wait a moment")) })
+	_, err := stand(t, "codex", "asks").Turn(ctx, r, nil)
+	wantKind(t, err, swarm.CutToSpeak)
+	wantNobody(t, r.Run)
+}
+
+// A request that Codex takes back waits for nobody, and is not answered.
+func TestCodexWithdraws(t *testing.T) {
+	r := request(t, strings.Replace(codexFile, "{", `{"withdraw":true,`, 1)+"\n"+codexCommand)
+	r.Ask = func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+		if a.Tool == "file_change" {
+			<-ctx.Done()
+		}
+		return true, "", nil
+	}
+	reply, err := stand(t, "codex", "asks").Turn(t.Context(), r, nil)
+	ending{output: `{"decision":"accept"}`}.check(t, reply, err)
 }

@@ -82,8 +82,8 @@ const askFlag = "--permission-prompt-tool"
 
 // downgrade has programs started without askFlag, once one has refused it. They refuse by themselves
 // what they would ask for.
-func (c *claude) downgrade(l launch, lastWords string) bool {
-	if !slices.Contains(l.args, askFlag+"=stdio") || !strings.Contains(lastWords, askFlag) {
+func (c *claude) downgrade(l launch, t *turn) bool {
+	if !slices.Contains(l.args, askFlag+"=stdio") || !strings.Contains(t.lastWords(), askFlag) {
 		return false
 	}
 	c.cannotAsk.Store(true)
@@ -92,7 +92,7 @@ func (c *claude) downgrade(l launch, lastWords string) bool {
 
 // launch keeps the user's settings in force and adds permissions by arguments. In PLANNING the
 // tools are limited by name, because a rule of the user's could otherwise allow a command.
-func (c *claude) launch(r provider.Request, session string) launch {
+func (c *claude) launch(r provider.Request, session string, _ lookup) launch {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages", "--disallowedTools=" + wakeTools + "," + dialogTools}
@@ -124,9 +124,9 @@ func (c *claude) launch(r provider.Request, session string) launch {
 	return launch{args: args, persistent: true}
 }
 
-// encodePrompt makes a user message of the stream-json input. Claude Code repeats its id, which
-// separates the turns of a kept program.
-func (*claude) encodePrompt(prompt, id string) string {
+// begin makes a user message of the stream-json input. Claude Code repeats its id, which separates
+// the turns of a kept program.
+func (*claude) begin(t *turn, _ launch) string {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -135,7 +135,7 @@ func (*claude) encodePrompt(prompt, id string) string {
 		Type    string  `json:"type"`
 		ID      string  `json:"uuid"`
 		Message message `json:"message"`
-	}{"user", id, message{"user", strings.ToValidUTF8(prompt, "\uFFFD")}})
+	}{"user", t.id, message{"user", strings.ToValidUTF8(t.prompt, "\uFFFD")}})
 	return string(b) + "\n"
 }
 
@@ -172,7 +172,7 @@ func (*claude) signedIn(
 
 // newListener makes a listener. In a kept program, lines before the repeated message still belong
 // to the turn before.
-func (*claude) newListener(t *turn) listener {
+func (*claude) newListener(t *turn, _ launch) listener {
 	return &claudeListener{turn: t, mine: !t.later, asked: map[string]context.CancelFunc{}, refused: map[string]bool{}}
 }
 
@@ -249,6 +249,7 @@ func (u claudeUsage) usage() swarm.Usage {
 
 // hearLine decodes a line by its type. Unknown types are ignored, because newer versions add some.
 func (e *claudeListener) hearLine(line []byte) error {
+	e.modelWait.Stop()
 	var l claudeLine
 	if err := e.decode(line, &l); err != nil {
 		return err
@@ -461,7 +462,12 @@ func (e *claudeListener) reportUsage(r *claudeResult) {
 // resumesTotal says whether a process of a version that resumes a session goes on from the total
 // that the session had. Versions before 2.1.277 count from zero in each process.
 func resumesTotal(version string) bool {
+	return atLeast(version, 2, 1, 277)
+}
+
+// atLeast says whether a version is not older than another. A text that is no version is older.
+func atLeast(version string, than ...int) bool {
 	var major, minor, patch int
 	_, _ = fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
-	return slices.Compare([]int{major, minor, patch}, []int{2, 1, 277}) >= 0
+	return slices.Compare([]int{major, minor, patch}, than) >= 0
 }

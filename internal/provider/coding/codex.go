@@ -1,26 +1,29 @@
 package coding
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
-	"swarm"
-	"swarm/internal/excerpt"
 	"swarm/internal/provider"
 )
 
-// codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name.
+// codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name. A
+// process that went on after the turn could work between turns: Codex keeps commands and subagents
+// that its model has not waited for.
+//
+// The process is `codex app-server`, which asks for permissions. `codex exec` cannot ask, and does
+// what app-server cannot: turns of older versions, of programs with arguments that app-server
+// refuses, and those with CODEX_API_KEY, which app-server does not read.
 type codex struct {
-	confined bool // by our own sandbox
+	confined bool        // by our own sandbox
+	execOnly atomic.Bool // the program cannot be used as app-server
 }
 
 func (*codex) facts() facts {
@@ -30,16 +33,62 @@ func (*codex) facts() facts {
 	}
 }
 
-// launch never lets Codex ask for an approval: without a person at its terminal it would wait for
-// ever. Its sandbox limits it instead, or ours.
-func (c *codex) launch(r provider.Request, session string) launch {
-	args := []string{"exec"}
-	if session != "" {
-		args = append(args, "resume")
+// codexKey is the variable with a key that `codex exec` takes in place of the user's login.
+const codexKey = "CODEX_API_KEY"
+
+// launch puts settings before the command: 0.120 would otherwise ignore those that the user has
+// given there. It puts the options of exec before resume, which has none of its own in 0.58.
+func (c *codex) launch(r provider.Request, session string, env lookup) launch {
+	if c.execOnly.Load() || env(codexKey) != "" {
+		args := append(c.settings(r, neverAsks), "exec", "--json", "--skip-git-repo-check")
+		if r.Model != "" {
+			args = append(args, "--model="+r.Model)
+		}
+		if session != "" {
+			args = append(args, "resume", "--", session)
+		}
+		return launch{args: append(args, "-")}
 	}
+	return launch{args: append(c.settings(r, approvalPolicy(r)), "app-server"), talks: true}
+}
+
+// downgrade has programs started as `codex exec`, once one has turned out to be too old for
+// app-server, or to refuse it with the arguments that the user has given.
+func (c *codex) downgrade(l launch, t *turn) bool {
+	if !l.talks || !t.unfit && (t.heard || !codexRefuses().MatchString(t.lastWords())) {
+		return false
+	}
+	c.execOnly.Store(true)
+	return true
+}
+
+// codexRefuses matches what a program says that does not know app-server, or does not take it
+// together with other arguments. A program without the command takes its name for a prompt, and
+// looks for a terminal.
+var codexRefuses = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`only applies to|unexpected argument|unrecognized subcommand|not a terminal|No such device`)
+})
+
+// Values of Codex's approval_policy.
+const (
+	neverAsks     = "never"
+	asksOnRequest = "on-request" // its model asks for what the sandbox forbids
+)
+
+// approvalPolicy says whether Codex may ask. In PLANNING there is nothing to ask: no person lifts
+// what the phase forbids. Codex tells its model the policy, so a model that may not ask does without.
+func approvalPolicy(r provider.Request) string {
+	if r.Ask == nil || r.AskDenied || r.Docs() != "" {
+		return neverAsks
+	}
+	return asksOnRequest
+}
+
+// settings returns the arguments that replace settings of the user's. Its sandbox limits Codex, or
+// ours.
+func (c *codex) settings(r provider.Request, policy string) (args []string) {
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }
-	args = append(args, "--json", "--skip-git-repo-check")
-	set("approval_policy", `"never"`)
+	set("approval_policy", strconv.Quote(policy))
 	docs := r.Docs()
 	switch {
 	case c.confined:
@@ -72,13 +121,7 @@ func (c *codex) launch(r provider.Request, session string) launch {
 			set("mcp_servers."+server+".default_tools_approval_mode", `"approve"`)
 		}
 	}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
-	}
-	if session != "" {
-		args = append(args, "--", session)
-	}
-	return launch{args: append(args, "-")}
+	return args
 }
 
 // mcpServer splits the name of a tool, or of all tools, of one of the user's MCP servers:
@@ -93,15 +136,28 @@ func mcpServer(tool string) (server, name string, ok bool) {
 	return server, name, ok && server != "" && plain
 }
 
-func (*codex) encodePrompt(prompt, _ string) string { return prompt }
+func (*codex) begin(t *turn, l launch) string {
+	if l.talks {
+		return codexHello
+	}
+	return t.prompt
+}
+
+func (*codex) newListener(t *turn, l launch) listener {
+	items := codexItems{turn: t, decided: map[string]bool{}}
+	if l.talks {
+		return &codexServer{codexItems: items, started: map[string]codexItem{}, asked: map[string]context.CancelFunc{}}
+	}
+	return &codexExec{codexItems: items}
+}
 
 func (*codex) signedIn(
 	ctx context.Context,
 	env lookup,
 	ask func(context.Context, ...string) (string, int),
 ) (string, bool) {
-	if env("CODEX_API_KEY") != "" {
-		return "CODEX_API_KEY", true
+	if env(codexKey) != "" {
+		return codexKey, true
 	}
 	if codexHasProvider(env) {
 		return "the model provider in its config.toml", true
@@ -136,166 +192,4 @@ func codexHasProvider(env lookup) bool {
 	}
 	found := codexProvider().FindSubmatch(text)
 	return found != nil && string(found[1]) != "openai"
-}
-
-func (*codex) newListener(t *turn) listener { return &codexListener{turn: t} }
-
-// A codexListener reads Codex's stream in one turn.
-type codexListener struct {
-	*turn
-	lastMessage string       // the agent's last message
-	denied      *swarm.Error // the first permission that was refused
-	lastError   string       // the last error that the stream reported
-}
-
-// A codexLine is one event of the stream.
-type codexLine struct {
-	Type     string
-	ThreadID string `json:"thread_id"`
-	Message  string
-	Error    struct{ Message string }
-	Item     codexItem
-	Usage    provider.Reported[struct {
-		Input  int64 `json:"input_tokens"`
-		Cached int64 `json:"cached_input_tokens"`
-		Output int64 `json:"output_tokens"`
-	}]
-}
-
-// A codexItem is one thing that the agent does. Its type says which fields are set.
-type codexItem struct {
-	ID, Type, Text, Message, Status string
-	Command                         string
-	Output                          string `json:"aggregated_output"`
-	Query                           string
-	Server, Tool                    string
-	Arguments                       json.RawMessage
-	Changes                         []codexChange
-	Error                           *struct{ Message string }
-	Result                          *struct{ Content content }
-}
-
-type codexChange struct {
-	Path string `json:"path"`
-	Kind string `json:"kind,omitempty"` // add, update, delete
-}
-
-// codexItems are the types of items that are understood. Other types may have any form.
-var codexItems = []string{
-	"agent_message",
-	"reasoning",
-	"command_execution",
-	"file_change",
-	"mcp_tool_call",
-	"web_search",
-	"error",
-}
-
-// hearLine decodes an event. A line with an unknown type of item may have any form, so an error in
-// it does not count.
-func (e *codexListener) hearLine(line []byte) error {
-	var l codexLine
-	if err := e.decode(line, &l); err != nil && (l.Item.Type == "" || slices.Contains(codexItems, l.Item.Type)) {
-		return err
-	}
-	switch l.Type {
-	case "thread.started":
-		e.setSession(l.ThreadID)
-	case "item.started", "item.updated", "item.completed":
-		e.handleItem(&l.Item, l.Type == "item.completed")
-	case "error":
-		e.lastError = l.Message
-		if status, limit, _ := provider.Blame(l.Message); limit || status >= 500 {
-			e.waitForModel(l.Message)
-		} else {
-			e.writeStderr(l.Message + "\n")
-		}
-	case "turn.failed":
-		e.fail(e.failure(0, cmp.Or(l.Error.Message, e.lastError)))
-	case "turn.completed":
-		e.reportUsage(&l)
-		if e.denied != nil {
-			e.setOutput(e.lastMessage)
-			e.fail(e.denied)
-		} else {
-			e.succeed(e.lastMessage)
-		}
-	}
-	return nil
-}
-
-// handleItem takes one thing that the agent does. Messages and reasoning are shown when they are
-// complete.
-func (e *codexListener) handleItem(i *codexItem, done bool) {
-	switch i.Type {
-	case "agent_message":
-		if done {
-			e.lastMessage = i.Text
-			e.endLine()
-			e.showText(i.Text)
-		}
-	case "reasoning":
-		if done {
-			e.showThinking(i.Text)
-		}
-	case "error":
-		e.writeStderr(i.Message + "\n")
-	case "command_execution":
-		e.reportTool(i, "shell", object{"command": i.Command}, i.Output, done)
-	case "web_search":
-		e.reportTool(i, "web_search", object{"query": i.Query}, "", done)
-	case "file_change":
-		e.reportTool(i, "file_change", object{"changes": i.Changes}, "", done)
-		for _, c := range i.Changes {
-			if done && i.Status == "completed" {
-				e.reportFile(c.Path)
-			}
-		}
-	case "mcp_tool_call":
-		output := ""
-		if i.Result != nil {
-			output = i.Result.Content.text()
-		}
-		e.reportTool(i, "mcp__"+i.Server+"__"+i.Tool, i.Arguments, output, done)
-	}
-}
-
-// An object is encoded as a JSON object.
-type object map[string]any
-
-// reportTool reports the call of a tool, and its result when it is done. The first refused
-// permission fails the turn at its end.
-func (e *codexListener) reportTool(i *codexItem, name string, input any, output string, done bool) {
-	b, _ := json.Marshal(input)
-	e.startTool(i.ID, name, b, "")
-	if !done {
-		return
-	}
-	if i.Error != nil {
-		output += i.Error.Message
-	}
-	e.endTool(i.ID, output, i.Status == "failed" || i.Status == "declined" || i.Error != nil)
-	if e.denied != nil {
-		return
-	}
-	switch {
-	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
-		e.denied = e.deniedError(name, string(b), "mcp__"+i.Server)
-	case i.Status == "declined":
-		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.redactor.String(string(b)))).
-			WithHint("its sandbox and its rules forbid it: see `codex execpolicy`, or let a task of another agent do it")
-	}
-}
-
-// reportUsage reports the cost of the turn: the total of the session less what it was before the
-// turn. Codex counts reasoning as a part of the output.
-func (e *codexListener) reportUsage(l *codexLine) {
-	f := provider.Figures{Unusable: l.Usage.Unusable}
-	k := l.Usage.Value
-	in, out, cached := f.Count(k.Input), f.Count(k.Output), f.Count(k.Cached)
-	total := f.Usage(in, out, cached, 0)
-	e.setSessionTotal(total)
-	if before, known := e.spentBefore(); known {
-		e.setUsage(total.Minus(before))
-	}
 }

@@ -45,13 +45,13 @@ var vendors = map[string]func(confined bool) vendor{
 type vendor interface {
 	facts() facts
 	// launch says how to start the program for a turn. session is the session to continue, "" for a
-	// new one.
-	launch(r provider.Request, session string) launch
-	// encodePrompt makes the bytes that give the program a prompt. id names the message where the
-	// program's messages have names.
-	encodePrompt(prompt, id string) string
-	// newListener makes the listener for one turn.
-	newListener(t *turn) listener
+	// new one. env is the program's environment.
+	launch(r provider.Request, session string, env lookup) launch
+	// begin makes the bytes that the program reads first in a turn: the prompt, or a greeting after
+	// which its listener writes the prompt.
+	begin(t *turn, l launch) string
+	// newListener makes the listener for one turn of a program that was started like this.
+	newListener(t *turn, l launch) listener
 	// signedIn says what the user is signed in with, if at all. ask runs the program.
 	signedIn(
 		ctx context.Context,
@@ -61,7 +61,7 @@ type vendor interface {
 }
 
 // A listener decodes one line after the other and reports what it means to its turn. An error ends
-// both the turn and the program.
+// both the turn and the program. A line that comes from the model ends the wait for it (modelWait).
 type listener interface {
 	hearLine(line []byte) error
 }
@@ -71,12 +71,12 @@ type stderrListener interface {
 	hearStderr(piece string)
 }
 
-// A downgrader is a vendor that can start an older version of its program, which cannot ask a
+// A downgrader is a vendor that can start its program in another way, in which it cannot ask a
 // person.
 type downgrader interface {
-	// downgrade says whether another launch could do better than one that the program refused with
-	// these last words.
-	downgrade(l launch, lastWords string) bool
+	// downgrade says whether another launch could do better than this one, whose program did not
+	// begin the turn.
+	downgrade(l launch, t *turn) bool
 }
 
 // A lookup returns the value of a variable in the program's environment.
@@ -97,7 +97,8 @@ type launch struct {
 	env        map[string]string
 	overlay    map[string]object // settings to merge into variables that hold JSON
 	files      map[string]string // contents by name, for a private folder; {folder} in args and env is its path
-	persistent bool              // the program takes more prompts after this one
+	talks      bool              // the program's standard input stays open in the turn, for what its listener writes
+	persistent bool              // as talks, and the program takes more prompts after this one
 }
 
 // folderHere stands for the folder of the launch's files in its arguments and variables.

@@ -31,7 +31,7 @@ func (opencode) facts() facts {
 
 // launch passes permissions and the address of the swarm tools in variables. {env:…} keeps the
 // token out of them; opencode fills it in itself.
-func (opencode) launch(r provider.Request, session string) launch {
+func (opencode) launch(r provider.Request, session string, _ lookup) launch {
 	args := []string{"run", "--format=json", "--thinking"}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
@@ -123,7 +123,7 @@ func worktree(dir string) string {
 	return dir
 }
 
-func (opencode) encodePrompt(prompt, _ string) string { return prompt }
+func (opencode) begin(t *turn, _ launch) string { return t.prompt }
 
 func (opencode) signedIn(
 	_ context.Context,
@@ -151,7 +151,7 @@ func (opencode) signedIn(
 	return "no account: models that need none", true // it has free models, and its settings may name others
 }
 
-func (opencode) newListener(t *turn) listener { return &opencodeListener{turn: t} }
+func (opencode) newListener(t *turn, _ launch) listener { return &opencodeListener{turn: t} }
 
 // An opencodeListener reads opencode's stream in one turn.
 type opencodeListener struct {
@@ -206,6 +206,7 @@ type opencodeLine struct {
 // hearLine decodes a line in two steps: first its type, because lines of unknown types may have any
 // form.
 func (e *opencodeListener) hearLine(line []byte) error {
+	e.modelWait.Stop()
 	var kind struct{ Type string }
 	if err := e.decode(line, &kind); err != nil || !slices.Contains(opencodeTypes, kind.Type) {
 		return err

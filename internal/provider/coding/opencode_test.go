@@ -58,7 +58,7 @@ func TestOpencodeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen recorder
-	turn := a.newTurn(provider.Request{Agent: "coder"}, seen.live, false)
+	turn := a.newTurn(provider.Request{Agent: "coder"}, seen.live, "x", launch{}, false)
 	defer turn.modelWait.Stop()
 	for _, line := range []string{
 		`{"type":"tool_use","sessionID":"s","part":{"tool":"write","callID":"1","state":{"status":"completed","input":{"filePath":"/w/a.go"},"output":"ok"}}}`,
@@ -82,7 +82,7 @@ func TestOpencodeFiles(t *testing.T) {
 
 func TestOpencodeSettings(t *testing.T) {
 	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: swarm.ToolEndpoint{URL: "http://127.0.0.1:9", Token: "t"}}
-	l := opencode{}.launch(r, "ses_1")
+	l := opencode{}.launch(r, "ses_1", nil)
 	if want := []string{"run", "--format=json", "--thinking", "--model=local/m", "--session=ses_1"}; !slices.Equal(l.args, want) {
 		t.Errorf("arguments %q", l.args)
 	}
@@ -118,7 +118,7 @@ func TestLay(t *testing.T) {
 	}
 }
 
-func FuzzOpencode(f *testing.F) { fuzzListener(f, "opencode") }
+func FuzzOpencode(f *testing.F) { fuzzListener(f, "opencode", "opencode", launch{}) }
 
 // TestRealOpencodeKeepsTheUsersRules: the user's settings that forbid more than the default stay in
 // force, except for what the agent's `tools` allow.
@@ -154,7 +154,7 @@ func TestOpencodeThatTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.patience = time.Hour
-	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
+	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, "x", launch{}, false)
 	mutter := func(piece string) { turn.writeStderr(piece); turn.sendPending() }
 	failed := `timestamp=2026-01-01T00:00:00.000Z level=ERROR message="stream error" error.error="AI_APICallError: slow down"` + "\n"
 	mutter("level=ERROR message=\"something else\"\n")
@@ -182,7 +182,7 @@ func TestOpencodeWithoutNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
+	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, "x", launch{}, false)
 	turn.hearLine([]byte(`{"type":"error","error":{"name":"APIError","data":{"message":"Cannot connect to API: getaddrinfo ENOTFOUND models.example.org"}}}`))
 	if e := wantKind(t, turn.fault, swarm.NoResult); e.Hint != provider.CheckNetwork {
 		t.Errorf("the hint is %q", e.Hint)

@@ -77,27 +77,30 @@ func TestRealPlanning(t *testing.T) {
 	}
 }
 
+// noVariable is an environment without variables.
+func noVariable(string) string { return "" }
+
 // An agent with a root of its own writes to that root's docs/. A name with special characters is
 // not a pattern.
 func TestPlanningNamesTheFolder(t *testing.T) {
 	r := request(t, "x")
 	r.Phase = swarm.PlanningPhase
-	if args := (&claude{}).launch(r, "").args; !slices.Contains(args, "--allowedTools=Edit(./docs/**)") || !slices.Contains(args, "--permission-mode=default") {
+	if args := (&claude{}).launch(r, "", noVariable).args; !slices.Contains(args, "--allowedTools=Edit(./docs/**)") || !slices.Contains(args, "--permission-mode=default") {
 		t.Errorf("Claude Code: %q", args)
 	}
 	r.Root = "/elsewhere/a[1]*"
-	if args := (&claude{}).launch(r, "").args; !slices.Contains(args, `--allowedTools=Edit(//elsewhere/a\[1]\*/docs/**)`) {
+	if args := (&claude{}).launch(r, "", noVariable).args; !slices.Contains(args, `--allowedTools=Edit(//elsewhere/a\[1]\*/docs/**)`) {
 		t.Errorf("Claude Code: %q", args)
 	}
 	r.Root = "/elsewhere"
-	if args := (&codex{}).launch(r, "").args; !slices.Contains(args, `permissions.planning.filesystem={":root"="read","/elsewhere/docs"="write"}`) || slices.Contains(args, `sandbox_mode="workspace-write"`) {
+	if args := (&codex{}).launch(r, "", noVariable).args; !slices.Contains(args, `permissions.planning.filesystem={":root"="read","/elsewhere/docs"="write"}`) || slices.Contains(args, `sandbox_mode="workspace-write"`) {
 		t.Errorf("Codex: %q", args)
 	}
 	r.Root = "/elsewhere/a[1]"
-	if args := (&codex{confined: true}).launch(r, "").args; !slices.Contains(args, `sandbox_mode="danger-full-access"`) || slices.Contains(args, `default_permissions="planning"`) {
+	if args := (&codex{confined: true}).launch(r, "", noVariable).args; !slices.Contains(args, `sandbox_mode="danger-full-access"`) || slices.Contains(args, `default_permissions="planning"`) {
 		t.Errorf("in our own sandbox: %q", args)
 	}
-	if args := (&codex{}).launch(r, "").args; !slices.Contains(args, `sandbox_mode="read-only"`) {
+	if args := (&codex{}).launch(r, "", noVariable).args; !slices.Contains(args, `sandbox_mode="read-only"`) {
 		t.Errorf("Codex: %q", args)
 	}
 }

@@ -16,12 +16,13 @@ import (
 	"swarm/internal/provider"
 )
 
-// both are the kinds, with the folders of their recordings.
-var both = map[string]string{"claude-code": "claude", "codex": "codex"}
+// kinds are the kinds, with the folders of their recordings. Those of `codex app-server` are lines of
+// a conversation, and cannot be played.
+var kinds = map[string]string{"claude-code": "claude", "codex exec": "codex", "codex": ""}
 
-// each runs a test with both kinds.
+// each runs a test with each kind.
 func each(t *testing.T, test func(t *testing.T, kind string)) {
-	for kind := range both {
+	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) { test(t, kind) })
 	}
 }
@@ -49,7 +50,7 @@ func TestRecordings(t *testing.T) {
 	endings := map[string]map[string]ending{
 		"claude-code": {"broken": {kind: swarm.NoResult, msg: "500"}, "cut": {kind: swarm.NoResult},
 			"stopped": {kind: swarm.Exited, msg: "exit status 143"}},
-		"codex": {"broken": {kind: swarm.RateLimited, msg: "high demand"}, "cut": {kind: swarm.NoResult, msg: "disconnected"},
+		"codex exec": {"broken": {kind: swarm.RateLimited, msg: "high demand"}, "cut": {kind: swarm.NoResult, msg: "disconnected"},
 			"stopped": {kind: swarm.Crashed, msg: "signal 15"}},
 	}
 	for name, want := range map[string]ending{
@@ -70,7 +71,7 @@ func TestRecordings(t *testing.T) {
 		for name, want := range endings[kind] {
 			t.Run(name, func(t *testing.T) {
 				var seen recorder
-				reply, err := stand(t, kind, "stream:"+streams(both[kind], name)).Turn(t.Context(), request(t, "x"), seen.live)
+				reply, err := stand(t, kind, "stream:"+streams(kinds[kind], name)).Turn(t.Context(), request(t, "x"), seen.live)
 				want.check(t, reply, err)
 				if reply.Session != "00000000-0000-4000-8000-000000000001" {
 					t.Errorf("the session is %q", reply.Session)
@@ -117,7 +118,7 @@ func TestMisbehaviour(t *testing.T) {
 				if e := new(swarm.Error); errors.As(err, &e) && (e.Hint == "" || strings.Contains(e.Msg, "json:")) {
 					t.Errorf("%v has no hint, or is not in our words", e)
 				}
-				if want.kind != "" || kind == "codex" {
+				if want.kind != "" || kind != "claude-code" {
 					wantNobody(t, r.Run)
 				}
 				if name == "a log line" && !strings.Contains(string(reply.Stderr), "something is slow\n{not JSON either\n") {
@@ -151,7 +152,10 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 		})
 	}
 	each(t, func(t *testing.T, program string) {
-		reply, err := stand(t, program, "stream:"+streams(both[program], "denied")).Turn(t.Context(), request(t, "x"), nil)
+		if kinds[program] == "" {
+			t.Skip("there are no recordings of it")
+		}
+		reply, err := stand(t, program, "stream:"+streams(kinds[program], "denied")).Turn(t.Context(), request(t, "x"), nil)
 		wantKind(t, err, swarm.Denied)
 		if want := "It is handed over."; string(reply.Output) != want {
 			t.Errorf("the last message of a turn in which something was denied is %q, want %q", reply.Output, want)
@@ -308,7 +312,7 @@ func TestKeptProgramFoundDead(t *testing.T) {
 func TestSecondResult(t *testing.T) {
 	a := stand(t, "claude-code", "echo")
 	for _, later := range []bool{false, true} {
-		turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, later)
+		turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, "x", launch{}, later)
 		turn.hearLine([]byte(`{"type":"result","result":"stale","session_id":"s"}`))
 		if turn.finished == later {
 			t.Errorf("later %v: a result before the message was repeated: taken %v", later, turn.finished)
@@ -319,7 +323,7 @@ func TestSecondResult(t *testing.T) {
 			t.Errorf("later %v: the output is %q", later, got)
 		}
 	}
-	reply, err := stand(t, "codex", "two results").Turn(t.Context(), request(t, "x"), nil)
+	reply, err := stand(t, "codex exec", "two results").Turn(t.Context(), request(t, "x"), nil)
 	if err != nil || string(reply.Output) != "second" {
 		t.Errorf("of two results of one process %q was taken, %v", reply.Output, err)
 	}
@@ -329,11 +333,14 @@ func TestSecondResult(t *testing.T) {
 func TestNewWords(t *testing.T) {
 	for kind, lines := range map[string][]string{
 		"claude-code": {`{"type":"weather","message":7}`, `{"type":"system","subtype":"permission_denied","message":"no"}`, `{"type":"assistant","message":{"content":[{"type":"text","text":{}},{"type":"text","text":"hi"}]}}`},
-		"codex":       {`{"type":"weather.changed"}`, `{"type":"item.completed","item":{"id":"item_0","type":"weather","text":{"a":1},"changes":7}}`},
+		"codex app-server": {`{"method":"weather/changed","params":[7]}`, `{"id":99,"result":{}}`, `{"method":"item/completed","params":{"item":{"id":"item_0","type":"weather","text":{"a":1},"changes":7}}}`,
+			`{"method":"item/completed","params":{"threadId":"of a subagent","item":{"id":"item_0","type":"agentMessage","text":"x"}}}`, `{"method":"turn/completed","params":{"threadId":"of a subagent","turn":{"status":"failed"}}}`},
+		"codex": {`{"type":"weather.changed"}`, `{"type":"item.completed","item":{"id":"item_0","type":"weather","text":{"a":1},"changes":7}}`},
 	} {
-		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(swarm.Delta) {}, false)
+		kind, server := strings.CutSuffix(kind, " app-server")
+		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(swarm.Delta) {}, "x", launch{talks: server}, false)
 		for _, line := range lines {
-			if turn.hearLine([]byte(line)); turn.fatal != nil || turn.fault != nil {
+			if turn.hearLine([]byte(line)); turn.fatal != nil || turn.fault != nil || server && (turn.finished || turn.shown.Len() > 0) {
 				t.Errorf("%s: %s: %v %v", kind, line, turn.fatal, turn.fault)
 			}
 		}
@@ -343,12 +350,65 @@ func TestNewWords(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	a := stand(t, "codex", "hangs")
 	a.patience = time.Millisecond
-	turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, false)
+	turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, "x", launch{}, false)
 	turn.hearLine([]byte(`{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}`))
 	<-turn.modelWait.C
 	turn.hearLine([]byte(`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}`))
 	if turn.modelWait.Stop() {
 		t.Error("it is waited for, though nobody was told to come back later")
+	}
+}
+
+// Between its attempts app-server says nothing of its model, but it may of other things: they do not
+// lengthen the wait. An attempt that succeeds ends it.
+func TestPatienceWithAppServerEnds(t *testing.T) {
+	a := stand(t, "codex", "hangs")
+	a.patience = time.Millisecond
+	turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, "x", launch{talks: true}, false)
+	limited := []byte(`{"method":"error","params":{"error":{"message":"Reconnecting... 1/5","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":429}},"additionalDetails":"exceeded retry limit, last status: 429 Too Many Requests"},"willRetry":true}}`)
+	turn.hearLine(limited)
+	turn.hearLine([]byte(`{"method":"mcpServer/startupStatus/updated","params":{"name":"github","status":"ready"}}`))
+	turn.hearLine([]byte(`{"method":"thread/status/changed","params":{"status":{"type":"active"}}}`))
+	<-turn.modelWait.C
+	turn.patience = time.Hour
+	for _, line := range []string{
+		`{"method":"error","params":{"error":{"message":"Reconnecting... 2/5","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}},"additionalDetails":"stream disconnected"},"willRetry":true}}`,
+		`{"method":"item/started","params":{"item":{"type":"reasoning","id":"r"}}}`,
+		`{"method":"item/agentMessage/delta","params":{"itemId":"a","delta":"x"}}`,
+	} {
+		if turn.hearLine(limited); !turn.hearAndStop(line) {
+			t.Errorf("it is waited for after %s", line)
+		}
+	}
+}
+
+// hearAndStop says whether a line ends the wait for the model.
+func (t *turn) hearAndStop(line string) bool {
+	t.hearLine([]byte(line))
+	return !t.modelWait.Stop()
+}
+
+// The errors by which app-server ends a turn are those by which exec does.
+func TestAppServerFails(t *testing.T) {
+	for end, want := range map[string]ending{
+		`{"message":"exceeded retry limit, last status: 429 Too Many Requests","codexErrorInfo":{"responseTooManyFailedAttempts":{"httpStatusCode":429}}}`:            {kind: swarm.RateLimited, msg: "429"},
+		`{"message":"You've hit your usage limit. Try again in 3 hours.","codexErrorInfo":"usageLimitExceeded"}`:                                                      {kind: swarm.RateLimited, msg: "usage limit"},
+		`{"message":"We’re currently experiencing high demand, which may cause temporary errors.","codexErrorInfo":"internalServerError"}`:                            {kind: swarm.RateLimited, msg: "high demand"},
+		`{"message":"unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1/v1/responses","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}`: {kind: swarm.NotSignedIn, msg: "401"},
+		`{"message":"unexpected status 401 Unauthorized: no","codexErrorInfo":"other"}`:                                                                               {kind: swarm.NotSignedIn, msg: "401"},
+		`{"message":"stream disconnected before completion","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}}}`:                                 {kind: swarm.NoResult, msg: "disconnected"},
+		`{"message":"It is too long.","codexErrorInfo":{"new":[1]}}`:                                                                                                  {kind: swarm.NoResult, msg: "too long"},
+		`null`: {kind: swarm.NoResult, msg: "the status failed"},
+	} {
+		turn := stand(t, "codex", "echo").newTurn(request(t, "x"), func(swarm.Delta) {}, "x", launch{talks: true}, false)
+		turn.hearLine([]byte(`{"method":"turn/completed","params":{"turn":{"status":"failed","error":` + end + `}}}`))
+		if turn.fault == nil {
+			t.Fatalf("%s: no error; %v", end, turn.fatal)
+		}
+		want.check(t, turn.reply(0), turn.fault)
+		if want.msg == "usage limit" && time.Until(turn.fault.Until) < time.Hour {
+			t.Errorf("%s: until %v", end, turn.fault.Until)
+		}
 	}
 }
 
@@ -369,6 +429,7 @@ func TestStart(t *testing.T) {
 		a := stand(t, kind, "tell:"+told, "ANTHROPIC_API_KEY=key-anthropic", "OPENAI_API_KEY=key-openai", "GEMINI_API_KEY=key-gemini", "CLAUDECODE=1", "SWARM_TOKEN=top-secret")
 		r := request(t, "x")
 		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", swarm.ToolEndpoint{URL: "http://127.0.0.1:1", Token: doorToken}
+		r.Ask = waits(func() {})
 		if _, err := a.Turn(t.Context(), r, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +442,9 @@ func TestStart(t *testing.T) {
 		line := strings.Join(args, " ")
 		want := map[string][]string{
 			"claude-code": {"--permission-mode=acceptEdits", "--model=m-1", "--allowedTools=mcp__swarm,Bash(go test:*),mcp__github", "--add-dir=/srv/data", "Bearer ${SWARM_AGENT_TOKEN}"},
-			"codex": {"exec --json", `approval_policy="never"`, `sandbox_mode="workspace-write"`, `writable_roots=["/srv/data"]`, "--model=m-1", `bearer_token_env_var="SWARM_AGENT_TOKEN"`,
+			"codex": {"app-server", `approval_policy="on-request"`, `sandbox_mode="workspace-write"`, `writable_roots=["/srv/data"]`, `bearer_token_env_var="SWARM_AGENT_TOKEN"`,
+				`mcp_servers.swarm.default_tools_approval_mode="approve"`, `mcp_servers.github.default_tools_approval_mode="approve"`},
+			"codex exec": {"exec --json", `approval_policy="never"`, `sandbox_mode="workspace-write"`, `writable_roots=["/srv/data"]`, "--model=m-1", `bearer_token_env_var="SWARM_AGENT_TOKEN"`,
 				`mcp_servers.swarm.default_tools_approval_mode="approve"`, `mcp_servers.github.default_tools_approval_mode="approve"`},
 		}[kind]
 		for _, part := range want {
@@ -393,7 +456,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("the arguments are %s", line)
 		}
 		own, others := "ANTHROPIC_API_KEY", []string{"OPENAI_API_KEY", "GEMINI_API_KEY", "CLAUDECODE", "SWARM_TOKEN"}
-		if kind == "codex" {
+		if kind != "claude-code" {
 			own, others[0], others[2] = "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SWARM_TOKEN"
 		}
 		if env[own] == nil || env["SWARM_AGENT_TOKEN"] != doorToken || env["SWARM_URL"] != "http://127.0.0.1:1" || env["SWARM_TURN_ID"] != "code/2/1" {

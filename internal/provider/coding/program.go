@@ -26,6 +26,7 @@ type program struct {
 	shape    string // launch settings; a later turn with others needs a new process
 	redactor *secret.Redactor
 	folder   string // holds its files, or ""
+	talks    bool   // its standard input is open
 	cancel   context.CancelFunc
 	stopped  atomic.Bool        // we made it end
 	pieces   chan piece         // its output, on the way to the attached turn
@@ -66,6 +67,7 @@ func (a *agent) startProgram(
 	dir := a.folderOf(r)
 	p := &program{
 		shape:   shape,
+		talks:   l.persistent || l.talks,
 		lines:   process.Lines{Max: maxLine},
 		pieces:  make(chan piece, maxPieces),
 		done:    make(chan struct{}),
@@ -111,7 +113,7 @@ func (a *agent) startProgram(
 		Dir:    dir,
 		Env:    env,
 		Input:  &text,
-		Talk:   l.persistent,
+		Talk:   p.talks,
 		Grace:  a.grace,
 		Run:    r.Run,
 		Turn:   string(r.Turn),
@@ -269,8 +271,20 @@ func (a *agent) takeKept(r provider.Request, shape string) *program {
 
 // shapeOf encodes all that a launch depends on, except for the session.
 func (a *agent) shapeOf(r provider.Request) string {
-	b, _ := json.Marshal([]any{a.vendor.launch(r, "").args, a.folderOf(r), r.Env, r.Door, r.Root, r.Docs()})
+	b, _ := json.Marshal([]any{a.vendor.launch(r, "", a.lookup(r)).args, a.folderOf(r), r.Env, r.Door, r.Root, r.Docs()})
 	return string(b)
+}
+
+// lookup returns the values of the variables that a turn's program has, before the vendor adds some.
+func (a *agent) lookup(r provider.Request) lookup {
+	env := sync.OnceValue(func() []string {
+		env, _ := a.env.Of(r.Mark(), r.Env, a.folderOf(r)) // the start reports the error
+		return env
+	})
+	return func(name string) string {
+		value, _ := process.Lookup(env(), name)
+		return value
+	}
 }
 
 // folderOf returns the folder in which the program works.

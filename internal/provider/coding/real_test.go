@@ -298,6 +298,177 @@ func TestRealClaudeAsks(t *testing.T) {
 	}
 }
 
+// Codex asks a person before it does what its sandbox forbids. A refused command is told to its
+// model, and the turn goes on. Our own tools are never asked about. The session goes on in the next
+// turn, with other answers.
+func TestRealCodexAsks(t *testing.T) {
+	for _, version := range []string{npmtest.Codex, npmtest.OldestCodexServer} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			r := reals[1]
+			r.pack = version
+			testCodexAsks(t, r)
+		})
+	}
+}
+
+func testCodexAsks(t *testing.T, r real) {
+	outside := t.TempDir()
+	command := func(name string) modeltest.Call {
+		return modeltest.Call{Name: "exec_command", Args: fmt.Sprintf(`{"cmd":"touch %s/%s","sandbox_permissions":"require_escalated","justification":"May I make %[2]s?"}`, outside, name)}
+	}
+	d := newDesk(t, r,
+		modeltest.Answer{Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to":"coder","message":"the plan"}`}}},
+		modeltest.Answer{Calls: []modeltest.Call{command("one")}},
+		modeltest.Answer{Calls: []modeltest.Call{command("two")}},
+		modeltest.Answer{Calls: []modeltest.Call{{Name: "exec_command", Args: patch(filepath.Join(outside, "three"))}}},
+		modeltest.Answer{Text: "I made two of them."},
+		modeltest.Answer{Calls: []modeltest.Call{command("two")}},
+		modeltest.Answer{Text: "Now I made it."})
+	// Its sandbox would let it write to this test's folders, which are temporary ones.
+	d.agent.argv = append(d.agent.argv, "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true")
+	refuse := true
+	var asked []string
+	d.request.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+		asked = append(asked, a.Tool+" "+string(a.Input)+" "+strings.Join(a.Paths, " ")) // one after the other
+		return !refuse || !strings.Contains(string(a.Input), "/two"), "one is enough", nil
+	}
+	reply, err := d.turn(t.Context())
+	if err != nil || string(reply.Output) != "I made two of them." {
+		t.Fatalf("%q, %v", reply.Output, err)
+	}
+	if len(asked) != 3 || !strings.HasPrefix(asked[0], "shell {") || !strings.Contains(asked[0], "May I make one?") ||
+		!strings.HasPrefix(asked[2], "file_change {") || !strings.HasSuffix(asked[2], " "+filepath.Join(outside, "three")) {
+		t.Errorf("a person was asked %q", asked)
+	}
+	wantFiles := func(want map[string]bool) {
+		t.Helper()
+		for file, want := range want {
+			if _, err := os.Stat(filepath.Join(outside, file)); (err == nil) != want {
+				t.Errorf("the file %s: %v", file, err)
+			}
+		}
+	}
+	wantFiles(map[string]bool{"one": true, "two": false, "three": true})
+	if told := strings.Join(d.model.Requests()[3].Results, "|"); !strings.Contains(told, "rejected by user") {
+		t.Errorf("the model was told %q", told)
+	}
+	done := map[bool]int{}
+	for _, x := range d.of(swarm.DeltaToolDone) {
+		done[x.Tool.Failed]++
+	}
+	if done[true] != 1 || done[false] != 3 {
+		t.Errorf("the tools were told as %+v", d.of(swarm.DeltaToolDone))
+	}
+	refuse = false
+	d.request.Session, d.request.Fresh = reply.Session, "Make two after all."
+	if reply, err = d.turn(t.Context()); err != nil || string(reply.Output) != "Now I made it." || len(asked) != 4 {
+		t.Errorf("the second turn: %q, %v; asked %q", reply.Output, err, asked)
+	}
+	wantFiles(map[string]bool{"two": true})
+	if _, err := os.Stat(filepath.Join(d.home, ".codex", "config.toml")); err == nil {
+		t.Error("Codex has written into the user's settings")
+	}
+	wantNobody(t, d.request.Run)
+}
+
+// Codex asks before it uses a tool of one of the user's own MCP servers, unless the agent's `tools`
+// list it.
+func TestRealCodexAsksForATool(t *testing.T) {
+	call := modeltest.Answer{Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to":"coder","message":"the plan"}`}}}
+	done := modeltest.Answer{Text: "Done."}
+	d := newDesk(t, reals[1], call, done, call, done, call, done)
+	d.agent.argv = append(d.agent.argv, "-c", `mcp_servers.theirs.url="`+d.request.Door.URL+`/mcp"`, "-c", `mcp_servers.theirs.bearer_token_env_var="THEIR_TOKEN"`)
+	d.request.Door, d.request.Env = swarm.ToolEndpoint{}, map[string]string{"THEIR_TOKEN": doorToken}
+	allow := false
+	var asked []string
+	d.request.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+		asked = append(asked, a.Tool+" "+string(a.Input))
+		return allow, "", nil
+	}
+	for n, want := range []int{0, 1, 2} { // calls of the tool so far
+		if allow = n == 1; n == 2 {
+			d.request.Tools = []string{"mcp__theirs"}
+		}
+		if reply, err := d.turn(t.Context()); err != nil || string(reply.Output) != "Done." {
+			t.Fatalf("%q, %v", reply.Output, err)
+		}
+		if len(d.calls) != want {
+			t.Errorf("after turn %d the tool was called %d times", n+1, len(d.calls))
+		}
+	}
+	if len(asked) != 2 || !strings.HasPrefix(asked[0], "mcp__theirs__send_handoff {") || !strings.Contains(asked[0], "the plan") {
+		t.Errorf("a person was asked %q", asked)
+	}
+}
+
+// A session keeps its policy, and a turn has its own: in PLANNING Codex does not ask, in a session in
+// which it has asked.
+func TestRealCodexAsksNothingInPlanning(t *testing.T) {
+	outside := t.TempDir()
+	command := modeltest.Call{Name: "exec_command", Args: `{"cmd":"touch ` + outside + `/x","sandbox_permissions":"require_escalated","justification":"May I?"}`}
+	d := newDesk(t, reals[1], modeltest.Answer{Calls: []modeltest.Call{command}}, modeltest.Answer{Text: "One."},
+		modeltest.Answer{Calls: []modeltest.Call{command}}, modeltest.Answer{Text: "Two."})
+	asked := 0
+	d.request.Ask = func(context.Context, swarm.Approval) (bool, string, error) { asked++; return false, "", nil }
+	reply, err := d.turn(t.Context())
+	if err != nil || asked != 1 {
+		t.Fatalf("%q, %v; asked %d times", reply.Output, err, asked)
+	}
+	d.request.Session, d.request.Fresh, d.request.Phase = reply.Session, "Again.", swarm.PlanningPhase
+	reply, err = d.turn(t.Context())
+	requests := d.model.Requests()
+	if told := strings.Join(requests[len(requests)-1].Results, "|"); asked != 1 || !strings.Contains(told, "approval policy is Never") {
+		t.Errorf("a person was asked %d times, and the model was told %q", asked, told)
+	}
+	if _, missing := os.Stat(filepath.Join(outside, "x")); missing == nil || string(reply.Output) != "Two." {
+		t.Errorf("%q, %v; the file: %v", reply.Output, err, missing)
+	}
+}
+
+// A version that is too old for app-server does the turn as `codex exec`, and asks nobody.
+func TestRealOldCodex(t *testing.T) {
+	old := reals[1]
+	old.pack = npmtest.OldCodex
+	d := newDesk(t, old, modeltest.Answer{Text: "One."}, modeltest.Answer{Text: "Two."})
+	d.request.Ask = waits(func() {})
+	var session string
+	for n, want := range []string{"One.", "Two."} {
+		d.request.Session, d.request.Fresh = session, "Again."
+		reply, err := d.turn(t.Context())
+		if err != nil || string(reply.Output) != want {
+			t.Fatalf("%q, %v", reply.Output, err)
+		}
+		if said := d.said(swarm.DeltaStderr); strings.Contains(said, "cannot ask a person") != (n == 0) {
+			t.Errorf("turn %d: %q", n+1, said)
+		}
+		session = reply.Session
+	}
+	if said := d.model.Requests()[1].Said; len(said) != 2 {
+		t.Errorf("the model has heard %q", said)
+	}
+}
+
+// A session of `codex exec` goes on there and in `codex app-server`, with the model of each turn.
+func TestRealCodexSessionOfExec(t *testing.T) {
+	d := newDesk(t, reals[1], modeltest.Answer{Text: "Hello.", Usage: modeltest.Usage{Input: 100, Output: 5}})
+	for n, model := range []string{"gpt-a", "gpt-b", "gpt-c", "gpt-d"} {
+		d.request.Env = map[string]string{"CODEX_API_KEY": modelKey} // which only exec reads
+		if n >= 2 {
+			d.request.Env = nil
+		}
+		d.request.Model = model
+		reply, err := d.turn(t.Context())
+		if err != nil || string(reply.Output) != "Hello." || n > 0 && reply.Session != d.request.Session || reply.Usage.InputTokens != 100 || reply.Usage.OutputTokens != 5 {
+			t.Fatalf("turn %d: %q in %s for %+v, %v", n+1, reply.Output, reply.Session, reply.Usage, err)
+		}
+		if asked := d.model.Requests()[n]; asked.Model != model || len(asked.Said) != n+1 {
+			t.Errorf("turn %d: the model %s has heard %q", n+1, asked.Model, asked.Said)
+		}
+		d.request.Session, d.request.Fresh, d.request.SessionTotal = reply.Session, "Again.", reply.SessionTotal
+	}
+}
+
 func TestRealSecondTurn(t *testing.T) {
 	eachReal(t, []modeltest.Answer{{Text: "One.", Usage: modeltest.Usage{Input: 100, Output: 5, Cached: 10}}, {Text: "Two.", Usage: modeltest.Usage{Input: 300, Output: 7, Cached: 40}},
 		{Text: "Three.", Usage: modeltest.Usage{Input: 500, Output: 9, Cached: 50}}}, func(d *desk) {

@@ -24,7 +24,8 @@ const actVariable = "CODING_TEST_ACT"
 
 func TestMain(m *testing.M) {
 	if act := os.Getenv(actVariable); act != "" {
-		s := &standIn{in: bufio.NewReader(os.Stdin), codex: len(os.Args) > 1 && (os.Args[1] == "exec" || os.Args[1] == "run")}
+		one := slices.Contains(os.Args, "exec") || slices.Contains(os.Args, "run")
+		s := &standIn{in: bufio.NewReader(os.Stdin), codex: one, server: slices.Contains(os.Args, "app-server")}
 		s.play(act)
 		os.Exit(0)
 	}
@@ -33,8 +34,9 @@ func TestMain(m *testing.M) {
 
 // A standIn plays a coding agent: it prints a recording, or misbehaves.
 type standIn struct {
-	in    *bufio.Reader
-	codex bool // or opencode: the prompt is all of the input
+	in     *bufio.Reader
+	codex  bool // or opencode: the prompt is all of the input
+	server bool // it is `codex app-server`
 }
 
 // prompt reads the next prompt. The stand-in exits at the end of its input.
@@ -42,6 +44,13 @@ func (s *standIn) prompt() (text, id string) {
 	if s.codex {
 		b, _ := io.ReadAll(s.in)
 		return string(b), ""
+	}
+	if s.server {
+		s.answer("initialize", object{"userAgent": "swarm/0.166.0 (Debian 12.0.0; x86_64) unknown (swarm; 1)"})
+		s.read("initialized")
+		s.answer("thread/", object{"thread": object{"id": "s-1"}})
+		params := s.answer("turn/start", object{"turn": object{"id": "t-1"}})
+		return params.Input[0].Text, ""
 	}
 	line, err := s.in.ReadBytes('\n')
 	if err != nil {
@@ -57,6 +66,41 @@ func (s *standIn) prompt() (text, id string) {
 	return m.Message.Content, m.UUID
 }
 
+// A codexParams holds the parameters of our requests to Codex.
+type codexParams struct {
+	ThreadID, Cwd, Model, ApprovalPolicy string
+	Input                                []struct{ Text string }
+}
+
+// read reads a message of ours to `codex app-server`.
+func (s *standIn) read(method string) (id json.RawMessage, params codexParams) {
+	line, err := s.in.ReadBytes('\n')
+	if err != nil {
+		os.Exit(0)
+	}
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params codexParams
+	}
+	if json.Unmarshal(line, &m) != nil || !strings.HasPrefix(m.Method, method) {
+		os.Exit(95)
+	}
+	return m.ID, m.Params
+}
+
+// answer reads a request of ours to `codex app-server`, and answers it.
+func (s *standIn) answer(method string, result object) codexParams {
+	id, params := s.read(method)
+	s.say(object{"id": id, "result": result})
+	return params
+}
+
+// note sends a notification of `codex app-server`.
+func (s *standIn) note(method string, params object) {
+	s.say(object{"method": method, "params": with(params, "threadId", "s-1")})
+}
+
 func (s *standIn) say(v any) {
 	b, _ := json.Marshal(v)
 	fmt.Println(string(b))
@@ -64,6 +108,9 @@ func (s *standIn) say(v any) {
 
 // begin names the session.
 func (s *standIn) begin(id string) {
+	if s.server {
+		return // it has told it already
+	}
 	if s.codex {
 		s.say(object{"type": "thread.started", "thread_id": "s-1"})
 		return
@@ -74,6 +121,12 @@ func (s *standIn) begin(id string) {
 
 // result reports the end of a turn.
 func (s *standIn) result(text string) {
+	if s.server {
+		s.note("item/completed", object{"item": object{"id": "item_1", "type": "agentMessage", "text": text}})
+		s.note("thread/tokenUsage/updated", object{"tokenUsage": object{"total": object{"inputTokens": 10, "outputTokens": 1}}})
+		s.note("turn/completed", object{"turn": object{"id": "t-1", "status": "completed"}})
+		return
+	}
 	if s.codex {
 		s.say(object{"type": "item.completed", "item": object{"id": "item_1", "type": "agent_message", "text": text}})
 		s.say(object{"type": "turn.completed", "usage": object{"input_tokens": 10, "output_tokens": 1}})
@@ -85,6 +138,10 @@ func (s *standIn) result(text string) {
 
 // message shows text before the result, as each program does: in pieces, or at once.
 func (s *standIn) message(text string) {
+	if s.server {
+		s.note("item/agentMessage/delta", object{"itemId": "item_" + text, "delta": text})
+		return
+	}
 	if s.codex {
 		s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "agent_message", "text": text}})
 		return
@@ -92,6 +149,54 @@ func (s *standIn) message(text string) {
 	piece := func(event object) { s.say(object{"type": "stream_event", "session_id": "s-1", "event": event}) }
 	piece(object{"type": "content_block_start", "content_block": object{"type": "text"}})
 	piece(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text}})
+}
+
+// askCodex sends requests in the manner of `codex app-server`, each with the item that waits for the
+// answer. One with "withdraw" is taken back. The result is the answers.
+func (s *standIn) askCodex(requests []string) {
+	var told []string
+	for i, text := range requests {
+		var r struct {
+			Method       string
+			Params, Item object
+			Withdraw     bool
+		}
+		if json.Unmarshal([]byte(text), &r) != nil {
+			os.Exit(97)
+		}
+		if r.Item != nil {
+			s.note("item/started", object{"item": r.Item})
+		}
+		s.say(object{"id": i, "method": r.Method, "params": r.Params})
+		if r.Withdraw {
+			s.note("serverRequest/resolved", object{"requestId": i})
+			continue
+		}
+		line, err := s.in.ReadBytes('\n')
+		if err != nil {
+			os.Exit(0)
+		}
+		var answer struct {
+			ID            *int
+			Result, Error map[string]any
+		}
+		if json.Unmarshal(line, &answer) != nil || answer.ID == nil || *answer.ID != i {
+			os.Exit(96)
+		}
+		b, _ := json.Marshal(answer.Result)
+		if answer.Error != nil {
+			b = []byte(answer.Error["message"].(string))
+		}
+		told = append(told, string(b))
+		if r.Item != nil {
+			status := "completed"
+			if strings.Contains(string(b), "decline") {
+				status = "declined"
+			}
+			s.note("item/completed", object{"item": with(r.Item, "status", status)})
+		}
+	}
+	s.result(strings.Join(told, "\n"))
 }
 
 // ask sends requests in the manner of Claude Code, each as the body of a control_request. One with
@@ -158,7 +263,7 @@ func (s *standIn) play(act string) {
 			text, id := s.prompt()
 			s.begin(id)
 			s.result(text)
-			if s.codex {
+			if s.codex || s.server {
 				return
 			}
 		}
@@ -166,11 +271,20 @@ func (s *standIn) play(act string) {
 		for {
 			text, id := s.prompt()
 			s.begin(id)
+			if s.server {
+				s.askCodex(strings.Split(text, "\n"))
+				return
+			}
 			s.ask(strings.Split(text, "\n"))
 		}
 	case "cannot ask": // as old versions, and counts its starts
 		starts, _ := os.OpenFile(value, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		_, _ = starts.WriteString("started\n")
+		if s.server {
+			s.answer("initialize", object{"userAgent": "codex_cli_rs/0.58.0 (Debian 12.0.0; x86_64) unknown (swarm; 1)"})
+			_, _ = s.in.ReadBytes('\n') // nothing but its end
+			return
+		}
 		if slices.Contains(os.Args, "--permission-prompt-tool=stdio") {
 			fmt.Fprintln(os.Stderr, "error: unknown option '--permission-prompt-tool=stdio'")
 			os.Exit(1)
@@ -218,7 +332,9 @@ func (s *standIn) misbehave(how string) {
 	case "5 MB of words":
 		out := bufio.NewWriterSize(os.Stdout, 1<<20)
 		for range 5 << 20 / 128 {
-			if s.codex {
+			if s.server {
+				_, _ = out.WriteString(`{"method":"item/agentMessage/delta","params":{"threadId":"s-1","itemId":"i","delta":"` + strings.Repeat("y", 39) + `"}}` + "\n")
+			} else if s.codex {
 				_, _ = out.WriteString(`{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"` + strings.Repeat("y", 47) + `"}}` + "\n")
 			} else {
 				_, _ = out.WriteString(`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"` + strings.Repeat("y", 25) + `"}}}` + "\n")
@@ -260,6 +376,7 @@ func (s *standIn) misbehave(how string) {
 	case "another tongue":
 		fmt.Println(`{"type":"result","result":{"a":1}}`)
 		fmt.Println(`{"type":"item.completed","item":"much"}`)
+		s.note("item/completed", object{"item": object{"id": "i", "type": "agentMessage", "text": object{}}})
 	case "5 MB":
 		s.result(strings.Repeat("€", 5<<20/3) + "end")
 	case "does not end":
@@ -272,6 +389,16 @@ func (s *standIn) misbehave(how string) {
 		cut := strings.Repeat("x", 280) + " " // an error's text ends inside of the secret
 		fmt.Fprintln(os.Stderr, secrets)
 		fmt.Println("log " + secrets)
+		if s.server {
+			s.note("warning", object{"message": secrets})
+			for i := range secrets { // one byte after the other
+				s.note("item/agentMessage/delta", object{"itemId": "item_0", "delta": secrets[i : i+1]})
+			}
+			s.note("item/completed", object{"item": object{"id": "item_1", "type": "reasoning", "summary": []string{secrets}}})
+			s.note("item/completed", object{"item": object{"id": "item_2", "type": "commandExecution", "command": secrets, "aggregatedOutput": secrets, "status": "completed"}})
+			s.note("turn/completed", object{"turn": object{"id": "t-1", "status": "failed", "error": object{"message": cut + secrets}}})
+			return
+		}
 		if s.codex {
 			s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "reasoning", "text": secrets}})
 			s.say(object{"type": "item.completed", "item": object{"id": "item_2", "type": "command_execution", "command": secrets, "aggregated_output": secrets, "status": "completed"}})
@@ -288,7 +415,8 @@ func (s *standIn) misbehave(how string) {
 	}
 }
 
-// stand makes a provider whose program is a stand-in.
+// stand makes a provider whose program is a stand-in. The kind "codex exec" is Codex with a key that
+// only `codex exec` reads.
 func stand(t testing.TB, kind, act string, more ...string) *agent {
 	t.Helper()
 	self, err := os.Executable()
@@ -296,6 +424,10 @@ func stand(t testing.TB, kind, act string, more ...string) *agent {
 		t.Fatal(err)
 	}
 	environ := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), actVariable + "=" + act}, more...)
+	kind, exec := strings.CutSuffix(kind, " exec")
+	if exec {
+		environ = append(environ, "CODEX_API_KEY=key-codex")
+	}
 	a, err := open(swarm.ProviderSpec{Name: kind, Kind: kind, Command: []string{self}}, provider.Options{Environ: environ})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,8 @@ type turn struct {
 	request  provider.Request
 	facts    facts
 	id       string // of the message that begins it
+	prompt   string // the part of the request's prompt that the session does not have
+	dir      string // the program's working folder
 	live     func(swarm.Delta)
 	listener listener
 	redactor *secret.Redactor
@@ -50,6 +52,7 @@ type turn struct {
 	total     *swarm.Usage // of the session, as the program reported it last; nil = it has not
 	session   string
 	heard     bool // the program has written a line of its stream
+	unfit     bool // the program cannot do the turn when it is started like this; it has begun nothing
 	modelUsed bool // a model was called, so the turn has cost something
 
 	finished    bool         // the program has reported its result
@@ -100,11 +103,11 @@ func (a *agent) runOnce(
 	text string,
 ) (*turn, provider.Reply, error) {
 	if p := a.takeKept(r, a.shapeOf(r)); p != nil {
-		t := a.newTurn(r, live, true)
+		t := a.newTurn(r, live, text, launch{}, true)
 		t.attach(p)
 		// The prompt may be longer than a pipe's buffer, and the program may never read it. The
 		// turn must not wait for that.
-		go func() { _, _ = p.proc.Write([]byte(a.vendor.encodePrompt(text, t.id))) }()
+		go func() { _, _ = p.proc.Write([]byte(a.vendor.begin(t, launch{}))) }()
 		reply, err := a.finishTurn(ctx, p, t, true)
 		// Once the program has said anything, or something else ended the turn, repeating it could
 		// do its work twice.
@@ -113,15 +116,15 @@ func (a *agent) runOnce(
 		}
 	}
 	for {
-		t := a.newTurn(r, live, false)
-		l := a.vendor.launch(r, r.Session)
-		p, err := a.startProgram(r, r.Session, a.shapeOf(r), t, l, a.vendor.encodePrompt(text, t.id))
+		l := a.vendor.launch(r, r.Session, a.lookup(r))
+		t := a.newTurn(r, live, text, l, false)
+		p, err := a.startProgram(r, r.Session, a.shapeOf(r), t, l, a.vendor.begin(t, l))
 		if err != nil {
 			return nil, provider.Reply{Free: true}, err
 		}
 		reply, err := a.finishTurn(ctx, p, t, l.persistent)
 		older, ok := a.vendor.(downgrader)
-		if err == nil || t.heard || ctx.Err() != nil || !ok || !older.downgrade(l, t.lastWords()) {
+		if err == nil || t.heard && !t.unfit || ctx.Err() != nil || !ok || !older.downgrade(l, t) {
 			return t, reply, err
 		}
 		live(swarm.Delta{
@@ -132,9 +135,11 @@ func (a *agent) runOnce(
 }
 
 // newTurn makes the state of a turn. later says that a kept program does it.
-func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) *turn {
+func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), prompt string, l launch, later bool) *turn {
 	t := &turn{
 		request:  r,
+		prompt:   prompt,
+		dir:      a.folderOf(r),
 		facts:    a.facts,
 		id:       newID(),
 		live:     live,
@@ -149,7 +154,7 @@ func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) 
 	t.ctx, t.endAsking = context.WithCancel(context.Background())
 	t.modelWait = time.NewTimer(time.Hour)
 	t.modelWait.Stop()
-	t.listener = a.vendor.newListener(t)
+	t.listener = a.vendor.newListener(t, l)
 	return t
 }
 
@@ -221,6 +226,9 @@ func (a *agent) endProgram(ctx context.Context, p *program, t *turn, atOnce bool
 	if atOnce {
 		p.detach()
 	} else {
+		if p.talks {
+			p.proc.CloseInput() // it ends when it is told nothing more
+		}
 		late := time.NewTimer(a.settleTime)
 		defer late.Stop()
 		select {
@@ -290,7 +298,6 @@ func (t *turn) hearLine(line []byte) {
 		t.strayLine(line)
 		return
 	}
-	t.modelWait.Stop()
 	switch err := t.listener.hearLine(line); {
 	case errors.Is(err, errNoJSON):
 		t.strayLine(line)

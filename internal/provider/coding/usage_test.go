@@ -28,17 +28,21 @@ func TestUnusableFigures(t *testing.T) {
 {"type":"item.completed","item":{"id":"1","type":"agent_message","text":"Hello."}}
 {"type":"turn.completed","usage":{"input_tokens":BAD,"cached_input_tokens":BAD,"output_tokens":3}}
 `,
+		"codex, app-server": `{"method":"item/completed","params":{"item":{"id":"1","type":"agentMessage","text":"Hello."}}}
+{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":BAD,"cachedInputTokens":BAD,"outputTokens":3}}}}
+{"method":"turn/completed","params":{"turn":{"status":"completed"}}}
+`,
 		"opencode": `{"type":"text","sessionID":"s-1","part":{"text":"Hello."}}
 {"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","cost":BAD,"tokens":{"input":BAD,"output":3,"cache":{"read":BAD}}}}
 `,
 	} {
-		kind, _, _ := strings.Cut(kind, ",")
+		kind, way, _ := strings.Cut(kind, ", ")
 		for _, figure := range unusable {
 			a, err := open(swarm.ProviderSpec{Name: kind, Kind: kind}, provider.Options{Environ: []string{"PATH=/bin"}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, false)
+			turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, "x", launch{talks: way == "app-server"}, false)
 			defer turn.modelWait.Stop()
 			for line := range strings.Lines(strings.NewReplacer("BAD", figure, "ID", turn.id).Replace(lines)) {
 				turn.hearLine([]byte(strings.TrimSpace(line)))
@@ -60,12 +64,13 @@ func TestReasoningCountsOnce(t *testing.T) {
 		`{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","tokens":{"total":200,"input":120,"output":43,"reasoning":7,"cache":{"read":30}}}}`: 50,
 		`{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","tokens":{"input":120,"output":43,"reasoning":7,"cache":{"read":30}}}}`:             50,
 		`{"type":"turn.completed","usage":{"input_tokens":150,"cached_input_tokens":30,"output_tokens":50,"reasoning_output_tokens":7,"total_tokens":200}}`:  50,
+		serverTotal: 50,
 	} {
 		kind := "opencode"
-		if strings.Contains(line, "turn.completed") {
+		if strings.Contains(line, "turn.completed") || line == serverTotal {
 			kind = "codex"
 		}
-		turn := stand(t, kind, "echo").newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, false)
+		turn := stand(t, kind, "echo").newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, "x", launch{talks: line == serverTotal}, false)
 		turn.hearLine([]byte(line))
 		if u := turn.usage; u.OutputTokens != want || u.InputTokens != 150 || u.CachedTokens != 30 {
 			t.Errorf("%s: %+v", line, u)
@@ -107,11 +112,15 @@ func TestSessionTotals(t *testing.T) {
 			total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
 		"Codex goes on": {kind: "codex", session: "s-1", before: &swarm.Usage{InputTokens: 100, OutputTokens: 30, CachedTokens: 30}, lines: codexTotal,
 			want: swarm.Usage{InputTokens: 50, OutputTokens: 20}, total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
+		"first turn of app-server": {kind: "codex", lines: serverTotal, want: swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30},
+			total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
+		"app-server goes on": {kind: "codex", session: "s-1", before: &swarm.Usage{InputTokens: 100, OutputTokens: 30, CachedTokens: 30}, lines: serverTotal,
+			want: swarm.Usage{InputTokens: 50, OutputTokens: 20}, total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
 		"Codex, unknown before": {kind: "codex", session: "s-1", lines: codexTotal, total: &swarm.Usage{InputTokens: 150, OutputTokens: 50, CachedTokens: 30}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := provider.Request{Agent: "coder", Session: c.session, SessionTotal: c.before}
-			turn := stand(t, c.kind, "echo").newTurn(r, func(swarm.Delta) {}, c.later)
+			turn := stand(t, c.kind, "echo").newTurn(r, func(swarm.Delta) {}, "x", launch{talks: c.lines == serverTotal}, c.later)
 			turn.hearLine([]byte(`{"type":"user","uuid":"` + turn.id + `"}`))
 			for line := range strings.Lines(c.lines) {
 				turn.hearLine([]byte(strings.TrimSpace(line)))
@@ -128,6 +137,9 @@ func TestSessionTotals(t *testing.T) {
 }
 
 const codexTotal = `{"type":"turn.completed","usage":{"input_tokens":150,"cached_input_tokens":30,"output_tokens":50}}`
+
+// serverTotal is what codexTotal says, by app-server.
+const serverTotal = `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":200,"inputTokens":150,"cachedInputTokens":30,"outputTokens":50,"reasoningOutputTokens":7}}}}`
 
 // claudeTotal is a turn of a version of Claude Code that reports a running total of dollars.
 func claudeTotal(version, usd string) string {

@@ -1,0 +1,175 @@
+package coding
+
+import (
+	"encoding/json"
+	"strings"
+
+	"swarm"
+	"swarm/internal/excerpt"
+	"swarm/internal/provider"
+)
+
+// codexItems reports what Codex does in one turn. `codex exec` and `codex app-server` tell the same
+// items in two spellings.
+type codexItems struct {
+	*turn
+	lastMessage string          // the agent's last message
+	streamed    string          // the id of the message whose text is being shown in pieces
+	denied      *swarm.Error    // the first permission that was refused, and not by a person
+	decided     map[string]bool // items about which Codex has asked, by id
+}
+
+// A codexItem is one thing that the agent does. Its type says which fields are set.
+type codexItem struct {
+	ID, Type, Text, Message, Status string
+	Summary                         []string
+	Command                         string
+	Output                          string `json:"aggregated_output"`
+	ServerOutput                    string `json:"aggregatedOutput"`
+	Query                           string
+	Server, Tool                    string
+	Arguments                       json.RawMessage
+	Changes                         []codexChange
+	Error                           *struct{ Message string }
+	Result                          *struct{ Content content }
+}
+
+type codexChange struct {
+	Path string    `json:"path"`
+	Kind codexVerb `json:"kind,omitempty"`
+	Diff string    `json:"diff,omitempty"`
+}
+
+// A codexVerb says what is done to a file: add, update, delete.
+type codexVerb string
+
+// UnmarshalJSON reads a word, or an object with the word as its type.
+func (v *codexVerb) UnmarshalJSON(data []byte) error {
+	var typed struct{ Type string }
+	if json.Unmarshal(data, &typed) == nil {
+		*v = codexVerb(typed.Type)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(v))
+}
+
+// codexKinds are the types of items that are understood, in both spellings. Other types may have any
+// form.
+var codexKinds = map[string]string{
+	"agent_message": "message", "agentMessage": "message",
+	"command_execution": "command", "commandExecution": "command",
+	"file_change": "change", "fileChange": "change",
+	"mcp_tool_call": "mcp", "mcpToolCall": "mcp",
+	"web_search": "search", "webSearch": "search",
+	"reasoning": "reasoning", "error": "error",
+}
+
+// handleItem takes one thing that the agent does. Reasoning is shown when it is complete, and so is a
+// message that was not shown in pieces.
+func (e *codexItems) handleItem(i *codexItem, done bool) {
+	switch codexKinds[i.Type] {
+	case "message":
+		if !done {
+			return
+		}
+		if e.lastMessage = i.Text; e.streamed != i.ID || i.ID == "" {
+			e.endLine()
+			e.showText(i.Text)
+		}
+		e.streamed = ""
+	case "reasoning":
+		if done {
+			e.showThinking(i.Text + strings.Join(i.Summary, "\n\n"))
+		}
+	case "error":
+		e.writeStderr(i.Message + "\n")
+	case "command", "change", "search", "mcp":
+		e.reportTool(i, done)
+	}
+	if codexKinds[i.Type] != "change" || !done || i.Status != "completed" {
+		return
+	}
+	for _, c := range i.Changes {
+		e.reportFile(c.Path)
+	}
+}
+
+// call returns the name of the tool that an item uses, and its input.
+func (i *codexItem) call() (name string, input any) {
+	switch codexKinds[i.Type] {
+	case "command":
+		return "shell", object{"command": i.Command}
+	case "change":
+		return "file_change", object{"changes": i.Changes}
+	case "search":
+		return "web_search", object{"query": i.Query}
+	}
+	return "mcp__" + i.Server + "__" + i.Tool, i.Arguments
+}
+
+// An object is encoded as a JSON object.
+type object map[string]any
+
+// reportTool reports the call of a tool, and its result when it is done. The first refused
+// permission fails the turn at its end, unless Codex has asked for it: then the answer counts.
+func (e *codexItems) reportTool(i *codexItem, done bool) {
+	name, input := i.call()
+	b, _ := json.Marshal(input)
+	e.startTool(i.ID, name, b, "")
+	if !done {
+		return
+	}
+	output := i.Output + i.ServerOutput
+	if i.Result != nil {
+		output = i.Result.Content.text()
+	}
+	if i.Error != nil {
+		output += i.Error.Message
+	}
+	e.endTool(i.ID, output, i.Status == "failed" || i.Status == "declined" || i.Error != nil)
+	if e.denied != nil || e.decided[i.ID] {
+		return
+	}
+	switch {
+	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
+		e.denied = e.deniedError(name, string(b), "mcp__"+i.Server)
+	case i.Status == "declined":
+		e.denied = e.sandboxError(name, string(b), "its sandbox and its rules forbid it: see `codex execpolicy`")
+	}
+}
+
+// sandboxError makes the error of a turn in which something was refused that no entry of `tools`
+// allows.
+func (e *codexItems) sandboxError(name, input, hint string) *swarm.Error {
+	return swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.redactor.String(input))).
+		WithHint("%s, or let a task of another agent do it", hint)
+}
+
+// A codexUsage is what a session has cost in all. Codex counts reasoning as a part of the output.
+type codexUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Cached int64 `json:"cached_input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+// reportUsage reports the cost of the turn: the total of the session less what it was before the
+// turn.
+func (e *codexItems) reportUsage(u codexUsage, unusable bool) {
+	f := provider.Figures{Unusable: unusable}
+	in, out, cached := f.Count(u.Input), f.Count(u.Output), f.Count(u.Cached)
+	total := f.Usage(in, out, cached, 0)
+	e.setSessionTotal(total)
+	if before, known := e.spentBefore(); known {
+		e.setUsage(total.Minus(before))
+	}
+}
+
+// finish ends a turn that Codex has completed.
+func (e *codexItems) finish() {
+	if e.denied == nil {
+		e.succeed(e.lastMessage)
+		return
+	}
+	e.setOutput(e.lastMessage)
+	e.fail(e.denied)
+}

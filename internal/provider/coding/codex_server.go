@@ -1,0 +1,289 @@
+package coding
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// A codexServer speaks with `codex app-server` in one turn: JSON-RPC, one message a line. It greets,
+// starts or resumes the thread, and starts the turn; each step waits for the answer to the one
+// before. Notifications tell what the agent does, and requests ask for permissions. All of it is
+// written for version 0.120 and later.
+type codexServer struct {
+	codexItems
+	thread  string                        // the session's name
+	current string                        // the name of the turn, once Codex has said it
+	started map[string]codexItem          // what the agent does now, by id
+	asked   map[string]context.CancelFunc // by id: Codex's open requests
+}
+
+// The numbers of our requests.
+const (
+	initializeRequest = "1"
+	threadRequest     = "2"
+	turnRequest       = "3"
+)
+
+// codexHello is the first request. Codex leaves out the notifications that it lists: they may be
+// long, and items have the same at their end.
+const codexHello = `{"id":` + initializeRequest + `,"method":"initialize","params":{"clientInfo":{"name":"swarm","title":"swarm","version":"1"},` +
+	`"capabilities":{"experimentalApi":false,"optOutNotificationMethods":["item/commandExecution/outputDelta","item/fileChange/outputDelta",` +
+	`"item/reasoning/summaryTextDelta","item/reasoning/textDelta","turn/diff/updated"]}}}` + "\n"
+
+// A codexMessage is a request, an answer or a notification.
+type codexMessage struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+func (e *codexServer) hearLine(line []byte) error {
+	var m codexMessage
+	if err := e.decode(line, &m); err != nil {
+		return err
+	}
+	switch {
+	case m.Method != "" && len(m.ID) > 0:
+		return e.handleRequest(&m)
+	case m.Method != "":
+		return e.handleNotification(m.Method, m.Params)
+	case m.Error != nil:
+		e.handleError(&m)
+		return nil
+	}
+	return e.handleAnswer(string(m.ID), m.Result)
+}
+
+// send writes messages, in their order. A long prompt waits until Codex has read it, and lines of its
+// stream must not wait for that.
+func (e *codexServer) send(messages ...object) {
+	var lines []byte
+	for _, m := range messages {
+		b, _ := json.Marshal(m)
+		lines = append(append(lines, b...), '\n')
+	}
+	if proc := e.program.proc; proc != nil {
+		e.asking.Go(func() { _, _ = proc.Write(lines) }) // a program that has ended needs none
+	}
+}
+
+func newRequest(id, method string, params object) object {
+	return object{"id": json.RawMessage(id), "method": method, "params": params}
+}
+
+// handleAnswer takes the answer to one of our requests, and makes the next one.
+func (e *codexServer) handleAnswer(id string, result json.RawMessage) error {
+	switch id {
+	case initializeRequest:
+		var hello struct{ UserAgent string }
+		if err := e.decode(result, &hello); err != nil {
+			return err
+		}
+		if isOldCodex(hello.UserAgent) {
+			e.unfit = true
+			e.fail(swarm.Errorf(swarm.NoResult, "this version of Codex cannot be used as app-server"))
+			return nil
+		}
+		e.send(object{"method": "initialized"}, e.openThread())
+	case threadRequest:
+		var v struct{ Thread struct{ ID string } }
+		if err := e.decode(result, &v); err != nil {
+			return err
+		}
+		e.thread = v.Thread.ID
+		e.setSession(e.thread)
+		text := strings.ToValidUTF8(e.prompt, "\uFFFD")
+		e.send(newRequest(turnRequest, "turn/start", object{"threadId": e.thread, "input": []object{{"type": "text", "text": text}}}))
+	case turnRequest:
+		var v struct{ Turn struct{ ID string } }
+		if err := e.decode(result, &v); err != nil {
+			return err
+		}
+		e.current = v.Turn.ID
+	}
+	return nil
+}
+
+// isOldCodex says whether a program's name for itself, such as codex_cli_rs/0.58.0, is of a version
+// that cannot be used: it ignores the settings among its arguments, or does not ask for all that it
+// needs a permission for. 0.0.0 is a version that somebody has built.
+func isOldCodex(userAgent string) bool {
+	_, version, _ := strings.Cut(userAgent, "/")
+	return version != "" && !strings.HasPrefix(version, "0.0.0") && !atLeast(version, 0, 120, 0)
+}
+
+// openThread makes the request that starts or resumes the thread. A thread keeps its model, folder and policy, so a resumed
+// one is told those of this turn. A new one must not be told its folder: older versions would note
+// in the user's settings that it is trusted. A person reviews what Codex asks, and no second model does.
+func (e *codexServer) openThread() object {
+	params := object{"approvalPolicy": approvalPolicy(e.request), "approvalsReviewer": "user"}
+	if e.request.Model != "" {
+		params["model"] = e.request.Model
+	}
+	method := "thread/start"
+	if session := e.request.Session; session != "" {
+		method = "thread/resume"
+		params["threadId"] = session
+		params["cwd"] = e.dir
+	}
+	return newRequest(threadRequest, method, params)
+}
+
+// handleError takes the refusal of one of our requests, which ends the turn.
+func (e *codexServer) handleError(m *codexMessage) {
+	if e.request.Session != "" && strings.Contains(m.Error.Message, e.facts.sessionGone) {
+		e.failSessionLost()
+		return
+	}
+	e.fail(e.failure(0, m.Error.Message))
+}
+
+// A codexNote holds the parameters of the notifications that are understood.
+type codexNote struct {
+	ThreadID, TurnID, ItemID string
+	Delta                    string
+	Message                  string
+	WillRetry                bool
+	RequestID                json.RawMessage
+	Error                    codexError
+	Turn                     struct {
+		ID, Status string
+		Error      codexError
+	}
+	TokenUsage struct {
+		Total provider.Reported[struct{ InputTokens, CachedInputTokens, OutputTokens int64 }]
+	}
+}
+
+// A codexError is an error of a turn.
+type codexError struct {
+	Message string
+	Details string          `json:"additionalDetails"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+}
+
+// text returns what the error says. An error that is retried has its reason in the details.
+func (c codexError) text() string {
+	if c.Details == "" {
+		return c.Message
+	}
+	return c.Message + ": " + c.Details
+}
+
+// status returns what the model's server has answered, or the status that Codex's word for the error
+// stands for; 0 = unknown.
+func (c codexError) status() int {
+	var word string
+	if json.Unmarshal(c.Info, &word) == nil {
+		return map[string]int{
+			"usageLimitExceeded": 429, "rateLimitExceeded": 429, "serverOverloaded": 503, "unauthorized": 401,
+		}[word]
+	}
+	var by map[string]struct{ HTTPStatusCode int }
+	_ = json.Unmarshal(c.Info, &by) // newer versions may have other forms
+	for _, v := range by {
+		return v.HTTPStatusCode
+	}
+	return 0
+}
+
+// handleNotification takes a notification. Unknown ones are ignored, because newer versions add some,
+// and so are those of other threads: they are of subagents.
+func (e *codexServer) handleNotification(method string, params json.RawMessage) error {
+	switch method {
+	case "item/started", "item/completed":
+		return e.hearItem(method == "item/completed", params)
+	case "item/agentMessage/delta", "error", "turn/completed", "thread/tokenUsage/updated", "warning", "serverRequest/resolved":
+	default:
+		return nil
+	}
+	var n codexNote
+	if err := e.decode(params, &n); err != nil {
+		return err
+	}
+	switch method {
+	case "warning":
+		e.writeStderr(n.Message + "\n")
+		return nil
+	case "serverRequest/resolved":
+		e.withdraw(string(n.RequestID))
+		return nil
+	}
+	if n.ThreadID != e.thread || e.current != "" && cmp.Or(n.TurnID, n.Turn.ID, e.current) != e.current {
+		return nil
+	}
+	switch method {
+	case "item/agentMessage/delta":
+		e.modelWait.Stop()
+		if e.streamed != n.ItemID {
+			e.endLine()
+			e.streamed = n.ItemID
+		}
+		e.showText(n.Delta)
+	case "thread/tokenUsage/updated":
+		total := n.TokenUsage.Total
+		e.reportUsage(codexUsage{total.Value.InputTokens, total.Value.CachedInputTokens, total.Value.OutputTokens}, total.Unusable)
+	case "error":
+		e.handleTurnError(n.Error, n.WillRetry)
+	case "turn/completed":
+		e.modelWait.Stop()
+		if n.Turn.Status == "completed" {
+			e.finish()
+		} else { // failed, or interrupted
+			e.fail(e.failure(n.Turn.Error.status(), cmp.Or(n.Turn.Error.text(), "its turn has the status "+n.Turn.Status)))
+		}
+	}
+	return nil
+}
+
+// handleTurnError takes an error that Codex cures by itself, or reports again with the end of the
+// turn. Between its attempts it is silent, for as long as its model's server has told it to wait.
+func (e *codexServer) handleTurnError(c codexError, retried bool) {
+	e.modelWait.Stop()
+	text := c.text()
+	status, limit := c.status(), provider.Busy(c.status())
+	if status == 0 {
+		status, limit, _ = provider.Blame(text)
+	}
+	switch {
+	case !retried:
+	case limit || status >= 500:
+		e.waitForModel(text)
+	default:
+		e.writeStderr(text + "\n")
+	}
+}
+
+// hearItem takes the beginning or the end of something that the agent does. Items of unknown types may
+// have any form.
+func (e *codexServer) hearItem(done bool, params json.RawMessage) error {
+	var kind struct {
+		ThreadID string
+		Item     struct{ Type string }
+	}
+	if err := e.decode(params, &kind); err != nil {
+		return err
+	}
+	if kind.ThreadID != e.thread || codexKinds[kind.Item.Type] == "" {
+		return nil
+	}
+	var v struct{ Item codexItem }
+	if err := e.decode(params, &v); err != nil {
+		return err
+	}
+	e.modelWait.Stop()
+	if done {
+		delete(e.started, v.Item.ID)
+	} else {
+		e.started[v.Item.ID] = v.Item
+	}
+	e.handleItem(&v.Item, done)
+	return nil
+}
