@@ -328,6 +328,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/recording", "writes the recording of a run"},
 		{"swarm/internal/plan", "dependencies decide what a retry redoes; waits decide which actions an agent allows"},
 		{"swarm/internal/view", "the fold of the log"},
+		{"swarm/internal/mail", "a person's open questions are mail"},
 		{"swarm/internal/secret", "redacts before anything is stored"},
 		{"swarm/internal/prompt", "redacts the parts of a stored prompt"},
 		{"swarm/internal/flow", "a run names the version of its loops"},

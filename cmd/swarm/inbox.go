@@ -28,7 +28,8 @@ func (a *app) inboxCommand() *cobra.Command {
 		Use:   "inbox",
 		Short: "Read what agents have written to you",
 		Long: `Print your unread messages from the agents of a run: answers, and requests for help. Printed messages
-are marked as read. With --all, print every message and mark none. To answer, use ` + "`swarm reply`" + `.
+are marked as read. A question that needs your reply is printed until it is answered. With --all, print
+every message and mark none. To answer, use ` + "`swarm reply`" + `.
 
 Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, print the agent's inbox: the
 messages that arrived after its turn started.
@@ -88,8 +89,12 @@ func (a *app) userInbox(ctx context.Context, ref string, most int, everything bo
 		err = u.All(func(item mail.Item) { in.Envelopes = append(in.Envelopes, item) })
 	} else {
 		var items []mail.Item
+		var open []mail.Item
 		items, in.More, err = u.UserMail(most)
-		in.Envelopes = append(in.Envelopes, items...)
+		if err == nil {
+			open, err = u.OpenQuestions()
+		}
+		in.Envelopes = append(append(in.Envelopes, open[:min(len(open), most-len(items))]...), items...)
 	}
 	if err != nil {
 		return err

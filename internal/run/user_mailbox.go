@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/agentapi"
+	"swarm/internal/mail"
 	"swarm/internal/secret"
 	"swarm/internal/statedir"
 	"swarm/internal/view"
@@ -40,6 +41,24 @@ func serviceOf(id swarm.RunID, log swarm.RunLog) *agentapi.Service {
 // process, and those that a plan gives to its agents.
 func Redactor(p *swarm.Plan) func([]byte) []byte {
 	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), nil).Bytes
+}
+
+// OpenQuestions returns the mail that the person has read and that still needs a reply, oldest first.
+// In a run that has ended nobody waits for one.
+func (p *UserMailbox) OpenQuestions() (open []mail.Item, err error) {
+	if _, ended, err := p.log.Find(string(swarm.RunEnded)); err != nil || ended {
+		return nil, err
+	}
+	c := view.NewCollector()
+	if err := p.log.Scan(0, c.Take); err != nil {
+		return nil, err
+	}
+	for i := range c.Envelopes {
+		if e := &c.Envelopes[i]; e.ToNodeID == swarm.User && e.Receipt.State != view.MailStored && e.Pending() {
+			open = append(open, mail.Item{Seq: e.Receipt.Seq, Envelope: e.Envelope})
+		}
+	}
+	return open, nil
 }
 
 // Close closes the run's log.
