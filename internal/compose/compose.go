@@ -13,6 +13,7 @@
 package compose
 
 import (
+	"io/fs"
 	"sync"
 
 	"swarm"
@@ -31,6 +32,8 @@ type Prompts interface {
 	File(path string) (shown string, text []byte, err error)
 	// Include reads the file of an {{include: rel}} in the file from ("" = a prompt-string).
 	Include(from, rel string) (path string, text []byte, err error)
+	// Mode says what is at an absolute path. A link there is not followed.
+	Mode(path string) (fs.FileMode, error)
 }
 
 // Options are a compose file, and what the command line says about it.

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -86,6 +87,9 @@ func (c *compiler) checkDesks(sel *selection) {
 			c.fail(f.node, "files are for the inbox of a desk, and the task %q has none", t.name).
 				WithHint("write desk: true, or {{include: PATH}} in the prompt")
 		}
+		if has {
+			c.checkFiles(t)
+		}
 		c.checkSameName(v.Files.items, inbox)
 		for _, d := range t.after {
 			c.checkOutputs(t, d)
@@ -93,7 +97,51 @@ func (c *compiler) checkDesks(sel *selection) {
 	}
 	if d := c.file.Desks; d.given() {
 		c.checkFolder("desks", d, "the desks then are in the state folder")
+		if mode, err := c.o.Prompts.Mode(c.folder(d.value)); err == nil && !mode.IsDir() && mode&fs.ModeSymlink == 0 {
+			c.fail(d.node, "desks is %s, which is not a folder", d.value).
+				WithHint("write a folder, which is made if it is not there: desks: shared")
+		}
 	}
+}
+
+// checkFiles checks that what is copied to the inbox of a task's desk is there. A file that a task before it
+// may write is only a warning.
+func (c *compiler) checkFiles(t *task) {
+	for _, f := range t.value.Files.items {
+		path := c.folder(f.value)
+		mode, err := c.o.Prompts.Mode(path)
+		missing := swarm.KindOf(err) == swarm.NotFound
+		switch {
+		case strings.TrimSpace(f.value) == "":
+			c.fail(f.node, "a file of the task %q has no name", t.name).WithHint("write the path of a file or a folder, or leave it out")
+		case path == "/":
+			c.fail(f.node, "a file of the task %q is the whole machine", t.name).WithHint("write a file or a folder: files: [data]")
+		case c.startsAtHome("the file", f):
+		case missing && len(t.after) > 0:
+			c.warn(f.node, "there is no %s yet, which the task %q gets", f.value, t.name).
+				WithHint("a task before it must write it to %s, or correct the path", path)
+		case missing:
+			c.fail(f.node, "there is no %s, which the task %q gets", f.value, t.name).
+				WithHint("put it there, or correct the path, which is relative to %s", c.o.Dir)
+		case err != nil:
+			c.fail(f.node, "a file of the task %q: %s", t.name, err.Error()).WithHint("%s", swarm.HintOf(err))
+		case mode&fs.ModeSymlink != 0:
+			c.fail(f.node, "%s is a link, and links are not followed into an inbox", f.value).
+				WithHint("write the path that it leads to")
+		case !mode.IsRegular() && !mode.IsDir():
+			c.fail(f.node, "%s is neither a file nor a folder", f.value).WithHint("write the path of a file or a folder")
+		}
+	}
+}
+
+// startsAtHome refuses a path that a shell would expand.
+func (c *compiler) startsAtHome(what string, path text) bool {
+	if path.value != "~" && !strings.HasPrefix(path.value, "~/") {
+		return false
+	}
+	c.fail(path.node, "%s %s begins with ~, which only a shell replaces", what, path.value).
+		WithHint("write the whole path, which is what echo %s prints", path.value)
+	return true
 }
 
 // checkDeskName refuses the name of the folder that lies beside the desks of a team.

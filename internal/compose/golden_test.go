@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,6 +60,19 @@ func (f folder) Include(from, rel string) (string, []byte, error) {
 		return "", nil, swarm.Errorf(swarm.BadInput, "it is outside the prompt folders")
 	}
 	return f.read(file)
+}
+
+// Mode finds files/PATH for /here/PATH.
+func (folder) Mode(name string) (fs.FileMode, error) {
+	rel, err := filepath.Rel("/here", name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return 0, fs.ErrNotExist
+	}
+	info, err := os.Lstat(filepath.Join("testdata", "files", rel))
+	if err != nil {
+		return 0, swarm.Errorf(swarm.NotFound, "there is no %s", name)
+	}
+	return info.Mode(), nil
 }
 
 // options reads a golden file's first lines: comments of the form `# key: value`.

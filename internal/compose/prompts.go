@@ -174,6 +174,9 @@ func (noPrompts) File(path string) (string, []byte, error) {
 	return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
 }
 
+// Mode knows of no file, so everything that a file names may be there.
+func (noPrompts) Mode(string) (fs.FileMode, error) { return fs.ModeDir, nil }
+
 func (n noPrompts) Include(_, rel string) (string, []byte, error) { return n.File(rel) }
 
 // filePiece reads and parses a file, once for all tasks that name it. Errors in the file are noted

@@ -90,6 +90,7 @@ func (c *compiler) checkFolder(key string, root text, without string) {
 	switch {
 	case strings.TrimSpace(root.value) == "":
 		c.fail(root.node, "%s is empty", key).WithHint("write a folder, or leave it out: %s", without)
+	case c.startsAtHome(key, root):
 	case folder == string(filepath.Separator):
 		c.fail(root.node, "%s is the whole machine", key).WithHint("write the folder of its work: %s: .", key)
 	case err != nil || !filepath.IsLocal(outside):

@@ -97,16 +97,16 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	return b, nil
 }
 
-// confine returns an error if a plan names a folder outside of this one. A file that a person wrote
+// confine returns an error if a plan names a folder or a file outside of this one. A file that a person wrote
 // may do so. A client that may start runs in one folder must not by changing its keys.
 func confine(b *Begin, within string) error {
 	p, within := &b.Bundle.Plan, followLinks(within)
-	folders := []string{workspaceOf(p)}
+	folders := []string{workspaceOf(p), p.Desks}
 	for _, a := range p.AllAgents() {
 		folders = append(folders, a.Root)
 	}
 	for i := range p.Tasks {
-		folders = append(folders, p.Tasks[i].Workdir)
+		folders = append(append(folders, p.Tasks[i].Workdir), p.Tasks[i].Files...)
 	}
 	for _, f := range folders {
 		if f == "" {

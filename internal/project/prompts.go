@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,6 +148,16 @@ func (p *Project) File(path string) (shown string, b []byte, err error) {
 		return "", nil, p.unusable(abs, b, err)
 	}
 	return p.shown(abs), b, nil
+}
+
+// Mode says what is at an absolute path that the compose file names, wherever it is. A link there is not
+// followed, and nothing is opened.
+func (p *Project) Mode(path string) (fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, refused(p.shown(path), err)
+	}
+	return info.Mode(), nil
 }
 
 // Include reads the file that {{include: rel}} names. rel is relative to the including file `from`,
