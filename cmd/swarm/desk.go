@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/agentfile"
 	"swarm/internal/desk"
 	"swarm/internal/excerpt"
 	"swarm/internal/term"
@@ -53,148 +51,6 @@ func completeDesk(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-func (a *app) deskNewCommand() *cobra.Command {
-	var template, role string
-	var objective, background string
-	var requirements, criteria, constraints, outputs, inputs, after []string
-	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Make a desk",
-		Long: `Make the folder NAME with SKILL.md, inbox/instructions.md, outbox/, workspace/ and status.json. The flags
-become the sections of the instructions; without --objective, edit them before somebody works there.
-
-Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the instructions instead.
---role NAME takes name, description and text of .claude/agents/NAME.md, of this folder or the home folder,
-into SKILL.md. --after AGENT:outbox/FILE makes the desk depend on an output of the desk AGENT beside it.`,
-		Example: "  swarm desk new notes --template writer --objective 'Say what is new' --input CHANGELOG.md\n" +
-			"  swarm desk new report --template integration --objective 'Merge them' --after notes:outbox/text.md",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := filepath.Base(filepath.Clean(args[0]))
-			if err := swarm.CheckTaskName(name); err != nil {
-				return err
-			}
-			if _, err := a.home(); err != nil { // it keeps what the inputs are
-				return err
-			}
-			setup, err := desk.Template(template)
-			if err != nil {
-				return err
-			}
-			if role != "" {
-				if setup.Skill, err = a.skillOf(role); err != nil {
-					return err
-				}
-			}
-			i := &setup.Instructions
-			i.Task, i.Context = name, background
-			if objective != "" {
-				i.Objective = objective
-			}
-			i.Requirements, i.Constraints = append(i.Requirements, requirements...), constraints
-			for _, c := range criteria {
-				i.Criteria = append(i.Criteria, desk.Criterion{Text: c})
-			}
-			if outputs != nil {
-				i.Outputs = append(outputs, desk.DefaultOutputs[1])
-			}
-			for _, file := range inputs {
-				setup.Inputs = append(setup.Inputs, desk.Input{Name: filepath.Base(filepath.Clean(file)), Source: file})
-			}
-			if setup.Dependencies, err = dependencies(after); err != nil {
-				return err
-			}
-			d, manifest, err := desk.Create(args[0], setup)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			if objective == "" { // a person is going to write it
-				manifest.Files = slices.DeleteFunc(manifest.Files, func(f desk.Recorded) bool { return f.Path == desk.InstructionsFile })
-			}
-			if err := a.keepInputs(d, manifest); err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(map[string]string{"desk": name, "path": d.Path()})
-			}
-			fmt.Fprintf(a.stdout, "the desk %s is made\n", term.Escape(args[0]))
-			if objective == "" {
-				fmt.Fprintf(a.stdout, "next: write what is to be done into %s\n", term.Escape(filepath.Join(args[0], desk.InstructionsFile)))
-			}
-			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&template, "template", "", "start from a `TEMPLATE`: "+strings.Join(desk.TemplateNames(), ", "))
-	flags.StringVar(&role, "role", "", "be the agent `NAME` of .claude/agents")
-	flags.StringVar(&objective, "objective", "", "what is to be accomplished")
-	flags.StringVar(&background, "context", "", "what the worker should know about it")
-	flags.StringArrayVar(&inputs, "input", nil, "copy a `FILE` or folder to the inbox; may be repeated")
-	flags.StringArrayVar(&requirements, "requirement", nil, "a requirement; may be repeated")
-	flags.StringArrayVar(&criteria, "criterion", nil, "a measurable outcome; may be repeated")
-	flags.StringArrayVar(&constraints, "constraint", nil, "a constraint; may be repeated")
-	flags.StringArrayVar(&outputs, "output", nil, "what is expected in the outbox, in words; may be repeated")
-	flags.StringArrayVar(&after, "after", nil, "wait for `AGENT`, or AGENT:outbox/FILE to get this output too; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(desk.TemplateNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("role", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		p, err := a.project()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer p.Close()
-		return p.AgentFiles(), cobra.ShellCompDirectiveNoFileComp
-	})
-	return cmd
-}
-
-// skillOf is the SKILL.md of an agent of .claude/agents.
-func (a *app) skillOf(name string) (string, error) {
-	p, err := a.project()
-	if err != nil {
-		return "", err
-	}
-	defer p.Close()
-	file, text, err := p.AgentFile(name)
-	if err != nil {
-		return "", err
-	}
-	role, bad := agentfile.Parse(file, text)
-	if bad != nil {
-		return "", bad
-	}
-	return desk.Skill(role.Name, strings.TrimSpace(role.Description+"\n\n"+strings.TrimSpace(role.Body))), nil
-}
-
-// dependencies reads the values of --after. The outputs of an agent are copied to a folder of its own.
-func dependencies(after []string) (*desk.Dependencies, error) {
-	if len(after) == 0 {
-		return nil, nil
-	}
-	deps := &desk.Dependencies{}
-	at := map[string]int{}
-	for _, text := range after {
-		agent, output, found := strings.Cut(text, ":")
-		if _, known := at[agent]; !known {
-			at[agent] = -1
-			deps.WaitFor = append(deps.WaitFor, agent)
-		}
-		if !found {
-			continue
-		}
-		if at[agent] < 0 {
-			at[agent] = len(deps.DependsOn)
-			deps.DependsOn = append(deps.DependsOn, desk.Dependency{Agent: agent, CopyTo: desk.Inbox + "/" + agent + "/"})
-		}
-		dep := &deps.DependsOn[at[agent]]
-		dep.Outputs = append(dep.Outputs, output)
-	}
-	if err := deps.Check(); err != nil {
-		return nil, err
-	}
-	return deps, nil
-}
-
 func (a *app) deskStatusCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
@@ -214,7 +70,7 @@ is an array; with -f, one object a line for each change.`,
 				return err
 			}
 			defer closeDesks(desks)
-			if follow {
+			if follow && (len(desks) > 0 || a.json) {
 				return a.followDesks(desks)
 			}
 			return a.listDesks(cmd.Context(), desks)

@@ -56,6 +56,13 @@ inbox has failed. Exits with 0 if the worker completed, and with 1 if it failed.
 			if at < 0 {
 				at = len(args)
 			}
+			if cmd.ArgsLenAtDash() == len(args) {
+				return swarm.Errorf(swarm.BadInput, "there is no command after --").
+					WithHint("swarm desk run %s -- COMMAND; without -- somebody else works there", args[0])
+			}
+			if r.timeout < 0 {
+				return swarm.Errorf(swarm.BadInput, "--timeout %v is less than nothing", r.timeout).WithHint("write --timeout 10m, or leave it out")
+			}
 			if at != 1 || len(args) > 1 && args[1] == "" {
 				return swarm.Errorf(swarm.BadInput, "name one desk, and the command after --").
 					WithHint("swarm desk run %s -- %s", args[0], strings.Join(args[1:], " "))
@@ -131,8 +138,8 @@ func (a *app) runDesk(r *deskRun) error {
 
 // wrongInbox is what keeps a worker from starting.
 func wrongInbox(d *desk.Desk) []*swarm.Error {
-	errs, _ := desk.Validate(d.Path())
-	inbox := filepath.Join(d.Path(), desk.Inbox)
+	errs, _ := desk.Validate(shownDesk(d))
+	inbox := filepath.Join(shownDesk(d), desk.Inbox)
 	return slices.DeleteFunc(errs, func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) })
 }
 
@@ -155,7 +162,7 @@ func (r *deskRun) prepare(ctx context.Context) (begun bool, err error) {
 			what = "unreadable"
 		}
 		return false, swarm.Errorf(swarm.BadInput, "the desk %s is %s", r.Name(), what).
-			WithHint("for another attempt: swarm desk run --again %s", r.Path())
+			WithHint("for another attempt: swarm desk run --again %s", shownDesk(r.Desk))
 	}
 	r.endOrphans()
 	why := desk.Failure{Message: "a person asked for another attempt"}
@@ -184,7 +191,8 @@ func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) er
 	for _, name := range deps.Names() {
 		other, err := desk.Open(filepath.Join(filepath.Dir(d.Path()), name))
 		if err != nil {
-			return err
+			return swarm.Errorf(swarm.KindOf(err), "%s waits for %s, which is no desk beside it: %w", d.Name(), name, err).
+				WithHint("swarm desk new %s, or correct %s", filepath.Join(filepath.Dir(shownDesk(d)), name), filepath.Join(shownDesk(d), desk.DependenciesFile))
 		}
 		defer other.Close()
 		others[name] = other
@@ -354,6 +362,7 @@ func (a *app) keptInputs(d *desk.Desk) (m desk.Manifest, ok bool) {
 
 // printCollection prints what a worker has delivered, and sets the exit code.
 func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
+	c.Files = append([]desk.File{}, c.Files...) // in JSON an array, never null
 	why := c.Failure()
 	if why != nil {
 		a.exit = swarm.ExitFailed
@@ -385,8 +394,15 @@ func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
 	a.listProblems("warning", c.Warnings)
 	a.listProblems("error", c.Violations)
 	if why != nil && len(c.Violations) == 0 {
-		fmt.Fprintf(a.stderr, "error: the desk %s failed: %s\n", d.Name(), term.Escape(why.String()))
-		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(nextAfter(d, why)))
+		said, next := "failed: "+why.String(), nextAfter(d, why)
+		switch c.Status.State {
+		case desk.Pending:
+			said, next = "is pending: nobody has worked there yet", "swarm desk run "+shownDesk(d)+" -- COMMAND"
+		case desk.Running:
+			said, next = "is running: its worker has not finished", "watch it: swarm desk status -f "+shownDesk(d)
+		}
+		fmt.Fprintf(a.stderr, "error: the desk %s %s\n", d.Name(), term.Escape(said))
+		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(next))
 	}
 	return nil
 }
@@ -438,13 +454,19 @@ worker is running, and a folder that is no desk, are refused.`,
 						what = "its status.json cannot be read"
 					}
 					return swarm.Errorf(swarm.BadInput, "the desk %s stays: %s", args[i], what).
-						WithHint("see swarm desk status %s, or use --force", args[i])
+						WithHint("see swarm desk status %s; to delete it all the same: swarm desk dissolve --force %s", args[i], args[i])
 				}
 			}
+			gone := []dissolved{}
 			for i, d := range desks {
-				if err := a.dissolve(d, args[i], archive); err != nil {
+				it := dissolved{Desk: d.Name(), Path: d.Path()}
+				if it.Archived, err = a.dissolve(d, args[i], archive); err != nil {
 					return err
 				}
+				gone = append(gone, it)
+			}
+			if a.json {
+				return a.print(gone)
 			}
 			return nil
 		},
@@ -454,34 +476,42 @@ worker is running, and a folder that is no desk, are refused.`,
 	return cmd
 }
 
-// dissolve deletes a desk, or archives it under its name and the first free number.
-func (a *app) dissolve(d *desk.Desk, name string, archive bool) error {
+// A dissolved is the JSON form of a desk that is gone.
+type dissolved struct {
+	Desk     string `json:"desk"`
+	Path     string `json:"path"`
+	Archived string `json:"archived,omitempty"` // its new path
+}
+
+// dissolve deletes a desk, or archives it under its name and the first free number. It returns the path in
+// the archive.
+func (a *app) dissolve(d *desk.Desk, name string, archive bool) (to string, err error) {
 	what, was := "deleted", d.Path()
 	if archive {
 		base := d.Name()
 		for n := 1; ; n++ {
-			to, err := d.Archive(fmt.Sprintf("%s.%d", base, n))
+			to, err = d.Archive(fmt.Sprintf("%s.%d", base, n))
 			if errors.Is(err, os.ErrExist) {
 				continue
 			}
 			if err != nil {
-				return err
+				return "", err
 			}
 			what = "now " + filepath.Join(filepath.Dir(filepath.Clean(name)), filepath.Base(filepath.Dir(to)), filepath.Base(to))
 			break
 		}
 	} else if err := d.Remove(); err != nil {
-		return err
+		return to, err
 	}
 	h, err := a.home()
 	if err != nil {
-		return err
+		return to, err
 	}
 	if err := h.ForgetDeskInputs(was); err != nil {
-		return err
+		return to, err
 	}
 	if !a.json {
 		fmt.Fprintf(a.stdout, "the desk %s is %s\n", term.Escape(name), term.Escape(what))
 	}
-	return nil
+	return to, nil
 }

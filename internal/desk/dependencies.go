@@ -168,6 +168,19 @@ func (d *Desk) Dependencies() (Dependencies, error) {
 	return deps, nil
 }
 
+// Provided lists the outputs of others as inputs of the instructions. They are copied when those desks are
+// completed.
+func (d Dependencies) Provided() (all []Provided) {
+	for _, dep := range d.DependsOn {
+		for _, output := range dep.Outputs {
+			if to, err := dep.target(output); err == nil {
+				all = append(all, Provided{strings.TrimPrefix(to, Inbox+"/"), "from " + dep.Agent + ", there when it has completed"})
+			}
+		}
+	}
+	return all
+}
+
 // Names lists the desks that a desk waits for, each once.
 func (d Dependencies) Names() []string {
 	names := slices.Clone(d.WaitFor)

@@ -72,6 +72,9 @@ type Desk struct {
 // Open opens a folder that follows the protocol. Only the inbox must be there: an agent may be about
 // to replace any other file.
 func Open(dir string) (*Desk, error) {
+	if dir == "" {
+		return nil, swarm.Errorf(swarm.BadInput, "the name of the desk is empty").WithHint("%s", listDesks)
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -89,11 +92,15 @@ func Open(dir string) (*Desk, error) {
 	return d, nil
 }
 
+// listDesks is the hint for a name that is no desk.
+const listDesks = "swarm desk status lists the desks of this folder; swarm desk new NAME makes one"
+
 func noFolder(dir string, err error) *swarm.Error {
+	info, statErr := os.Stat(dir) // the error of OpenRoot for a file is a text only
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return swarm.Errorf(swarm.NotFound, "there is no folder %s", dir).WithHint("swarm desk new %s makes a desk", dir)
-	case errors.Is(err, syscall.ENOTDIR):
+		return swarm.Errorf(swarm.NotFound, "there is no folder %s", dir).WithHint("%s", listDesks)
+	case errors.Is(err, syscall.ENOTDIR), statErr == nil && !info.IsDir():
 		return swarm.Errorf(swarm.BadInput, "%s is not a folder", dir).WithHint("name the folder of a desk")
 	}
 	return &swarm.Error{Kind: swarm.BadInput, Msg: "the folder " + dir + " cannot be opened", Err: swarm.WithoutPath(err)}

@@ -43,7 +43,8 @@ func Create(dir string, s Setup) (*Desk, Manifest, error) {
 		return nil, Manifest{}, err
 	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
-		return nil, Manifest{}, noFolder(dir, err)
+		return nil, Manifest{}, swarm.Errorf(swarm.BadInput, "the folder %s cannot be made: %w", dir, swarm.WithoutPath(err)).
+			WithHint("choose a place where you may write")
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
@@ -141,6 +142,10 @@ func (d *Desk) checkFree(in Input, from map[string]string) error {
 		source = in.From.Name() + "/" + source
 	}
 	name := path.Clean(in.Name)
+	if name == "." || !filepath.IsLocal(name) {
+		return swarm.Errorf(swarm.BadInput, "the input %s has no name in the inbox", source).
+			WithHint("name a file or a folder that is in it")
+	}
 	for at := name; at != "."; at = path.Dir(at) {
 		if other, ok := from[at]; ok {
 			return sameInput(path.Join(Inbox, name), other, source)
@@ -187,7 +192,11 @@ func (d *Desk) put(in Input) (large []Recorded, err error) {
 		return nil, err
 	}
 	defer from.Close()
-	return d.copyFrom(from, source, name)
+	large, err = d.copyFrom(from, source, name)
+	if e, ok := errors.AsType[*swarm.Error](err); ok && in.From == nil && e.Kind == swarm.Protocol {
+		e.Kind, e.Hint = swarm.BadInput, "name the file itself; links are not followed" // no worker has done that
+	}
+	return large, err
 }
 
 // open opens the folder that the input lies in, and returns its path there.

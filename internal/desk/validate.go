@@ -84,8 +84,15 @@ func (v *validation) text(name string) ([]byte, bool) {
 }
 
 func (v *validation) instructions() {
+	if _, err := v.root.Lstat(Inbox); err != nil {
+		return // that is reported, and says enough
+	}
 	text, ok := v.text(InstructionsFile)
 	if !ok {
+		e := v.errs[len(v.errs)-1]
+		if e.Kind == swarm.NotFound {
+			e.Hint = "say there what is to be done: # Task: NAME, then ## Objective"
+		}
 		return
 	}
 	title, line, all := splitSections(string(text))
@@ -135,7 +142,12 @@ func (v *validation) leftovers(text []byte) {
 
 // inputs checks that the listed inputs are there.
 func (v *validation) inputs(text []byte) {
+	deps, _ := v.Dependencies() // what is wrong with it is reported there
+	later := deps.Provided()
 	for _, in := range ReadInstructions(text).Inputs {
+		if slices.ContainsFunc(later, func(p Provided) bool { return p.Name == in.Name }) {
+			continue // it is copied before the work begins
+		}
 		if path.IsAbs(in.Name) || !goodName(in.Name) || strings.ContainsAny(in.Name, "{}") || in.Name == none {
 			continue // a reference, or words
 		}
