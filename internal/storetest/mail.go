@@ -23,7 +23,7 @@ func Mail(t *testing.T, o Opener, start func(t *testing.T, writer, n int) (wait 
 	each := 500
 	switch {
 	case os.Getenv("SWARM_TEST_LONG") != "":
-		each = 100_000
+		each = 25_000
 	case testing.Short():
 		each = 200
 	}
