@@ -125,7 +125,22 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		}
 	}
 	b := &compose.Bundle{Plan: p}
-	return &b.Plan, bodies, b.HoldAnswer(string(query))
+	return &b.Plan, bodies, s.holdAnswer(b, string(query))
+}
+
+// holdAnswer holds back the answer in the budget of a swarm. If what is left of the run's budget
+// cannot pay for a swarm, that budget is spent: another attempt would end the same.
+func (s *childSwarm) holdAnswer(b *compose.Bundle, query string) error {
+	err := b.HoldAnswer(query)
+	if err == nil {
+		return nil
+	}
+	whole := &compose.Bundle{Plan: b.Plan}
+	whole.Plan.Budget = s.plan.Budget
+	if small := whole.HoldAnswer(query); small != nil {
+		return swarm.Errorf(swarm.OverBudget, "%w; %s", small, swarm.HintOf(small))
+	}
+	return swarm.Errorf(swarm.OverBudget, "too little is left for a swarm: %w; to run it again with the whole budget: swarm retry %s", err, s.d.ID)
 }
 
 // drive drives the swarm to its end. Pauses of the run that it belongs to are passed on. What it uses
