@@ -186,15 +186,18 @@ func names() (all []string) {
 // fields are the fields of an action's object.
 type fields struct{ modeljson.Object }
 
-// text returns a string field. An empty one counts as missing.
+// text returns a string field.
 func (f fields) text(name string, needed bool) (text string, err error) {
 	if f.Has(name) && json.Unmarshal(f.Fields[name], &text) != nil {
 		return "", wrong(name, "a string")
 	}
-	if needed && strings.TrimSpace(text) == "" {
-		return "", swarm.Errorf(swarm.Unexpected, "the field %q is missing", name)
+	switch {
+	case !needed || strings.TrimSpace(text) != "":
+		return text, nil
+	case f.Has(name):
+		return "", swarm.Errorf(swarm.Unexpected, "the field %q is empty", name)
 	}
-	return text, nil
+	return "", swarm.Errorf(swarm.Unexpected, "the field %q is missing", name)
 }
 
 // texts returns a field that is a list of strings. One string counts as a list.

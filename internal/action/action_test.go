@@ -86,7 +86,7 @@ func TestReadRefuses(t *testing.T) {
 		"two actions":              {`{"action": "done", "response": "a"} {"action": "done", "response": "b"}`, "the answer has 2 objects with the field"},
 		"an action twice":          {`{"action": "tool_call", "action": "done", "response": "a"}`, "the answer cannot be read"},
 		"no response":              {`{"action": "done"}`, `the field "response" is missing`},
-		"an empty response":        {`{"action": "done", "response": " "}`, `the field "response" is missing`},
+		"an empty response":        {`{"action": "done", "response": " "}`, `the field "response" is empty`},
 		"a number as response":     {`{"action": "done", "response": 42}`, `the field "response" must be a string`},
 		"cut in a text":            {`{"action": "done", "response": "I have fou`, "breaks off"},
 		"cut after a name":         {`{"action": "done", "response"`, "breaks off"},

@@ -175,6 +175,7 @@ func ReadFile(text []byte) ([]swarm.Subtask, error) { return ReadEdit(text, nil)
 // ReadEdit reads the subtasks that a person changed. They may depend on the known ones, whose ids they
 // cannot have.
 func ReadEdit(text []byte, known []string) ([]swarm.Subtask, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // editors of Windows begin a file with it
 	whole := strictjson.ReadObject("the plan", text, MaxFile, "subtasks")
 	whole.Need("subtasks")
 	var all []swarm.Subtask

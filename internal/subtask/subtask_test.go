@@ -52,6 +52,9 @@ func TestReadFile(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
+	if got, err = ReadFile([]byte("\xef\xbb\xbf" + `{"subtasks": [{"description": "a"}]}`)); err != nil || !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("after a byte order mark: %+v, %v", got, err)
+	}
 	if _, err := ReadFile([]byte(`{"subtasks": [{"description": "a", "depend_on": []}]}`)); err == nil || swarm.HintOf(err) == "" {
 		t.Errorf("an unknown field gives %v", err)
 	}
