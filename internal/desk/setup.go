@@ -411,6 +411,25 @@ func (d *Desk) task() string {
 
 const archiveFolder = "_archive"
 
+// LastArchived returns where [SetAside] has moved what had the place of a desk, the last time; "" = it did not.
+func LastArchived(dir, name string) (last string) {
+	for n := 1; ; n++ {
+		free := filepath.Join(filepath.Dir(dir), archiveFolder, archiveName(name, n))
+		if _, err := os.Lstat(free); err != nil {
+			return last
+		}
+		last = free
+	}
+}
+
+// archiveName is the n-th name for an archived desk, from 1.
+func archiveName(name string, n int) string {
+	if n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s.%d", name, n)
+}
+
 // SetAside moves what has the place of a desk to _archive/NAME beside it, or to the first free NAME.N. It
 // may be a desk, a folder that was one, or anything else. It returns the new path; "" = nothing was there.
 func SetAside(dir, name string) (string, error) {
@@ -434,11 +453,7 @@ func SetAside(dir, name string) (string, error) {
 		defer unlock()
 	}
 	for n := 1; ; n++ {
-		free := name
-		if n > 1 {
-			free = fmt.Sprintf("%s.%d", name, n)
-		}
-		to, err := d.Archive(free)
+		to, err := d.Archive(archiveName(name, n))
 		if !errors.Is(err, fs.ErrExist) {
 			return to, err
 		}

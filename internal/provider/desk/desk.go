@@ -99,6 +99,7 @@ type Turn struct {
 	Collected *desk.Collection
 
 	archived string // the desk that had the place of this one
+	finished bool   // the worker of an earlier start has completed the attempt
 }
 
 // Turn does the turn.
@@ -121,7 +122,7 @@ func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 	a := desk.Attempt{Watcher: t.Watcher, Manifest: manifest, Take: t.Take, Resumed: true}
 	a.Tell = func(now desk.Reading) { t.Tell(now.Status) }
 	var failed error // the worker's own failure
-	if t.Worker != nil {
+	if t.Worker != nil && !t.finished {
 		a.Work = func(ctx context.Context) string {
 			reply, failed = t.Worker.Turn(ctx, order(r, d), say)
 			if failed != nil {
@@ -287,10 +288,15 @@ func (t *Turn) reopen() (*desk.Desk, error) {
 // ready prepares the desk of an earlier start or attempt for this one. unfit says why it cannot be used.
 func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit, err error) {
 	if t.Opened != nil {
-		if t.Worker != nil { // somebody outside may be at it
-			err = d.Restart()
+		if t.Worker == nil { // somebody outside may be at it
+			return *t.Opened, nil, nil
 		}
-		return *t.Opened, nil, err
+		// Completed is final, so the work is not done twice. A worker that was stopped may have set failed.
+		if t.finished = d.Status(context.WithoutCancel(ctx)).Status.State == desk.Completed; t.finished {
+			t.Notice(fmt.Sprintf("the worker of %s had completed before the crash: its work is taken", t.Title), "")
+			return *t.Opened, nil, nil
+		}
+		return *t.Opened, nil, d.Restart()
 	}
 	if !t.Asked {
 		if changed := t.changed(d); changed != nil {
@@ -359,6 +365,9 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	var err error
 	if t.archived, err = desk.SetAside(t.Dir, t.Archive); err != nil {
 		return nil, none, err
+	}
+	if t.archived == "" && t.Before == nil && t.Opened == nil { // a crash may have come after that
+		t.archived = desk.LastArchived(t.Dir, t.Archive)
 	}
 	if err := os.RemoveAll(t.making()); err != nil { // a crash came before the log had it
 		return nil, none, err

@@ -145,6 +145,36 @@ func TestACrashWhileADeskIsMade(t *testing.T) {
 	}
 }
 
+// A worker completes, and a crash comes before its work is collected. It is collected, and not done twice.
+func TestACrashAfterTheWork(t *testing.T) {
+	b := newBench(t)
+	first := b.turn(deliver)
+	first.Take = func(desk.File, []byte) error { return errFull }
+	if err := b.do(first); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	next := b.again(func(string) { t.Error("the worker was started again") })
+	b.must(b.do(next))
+	if next.Collected.Summary != "done" || b.text("outbox/t") != "t" {
+		t.Errorf("%+v", next.Collected)
+	}
+}
+
+// A crash comes between the archiving of the desk of an earlier iteration and the log of the new one.
+func TestACrashAfterTheArchiving(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	cut := b.turn(deliver)
+	cut.Open = func(deskwork.Opening) error { return errFull }
+	if err := b.do(cut); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	b.must(b.do(b.turn(deliver)))
+	if got, want := b.opened[len(b.opened)-1].Archived, filepath.Join(b.desks, "_archive", "work.1"); got != want || len(b.archived()) != 1 {
+		t.Errorf("the log has %q, archived is %q", got, b.archived())
+	}
+}
+
 // A desk that was deleted is made anew for the same attempt. A crash in the middle of that leaves a folder
 // that the log does not have. It is not taken for the desk of the log.
 func TestACrashWhileADeskIsMadeAnew(t *testing.T) {
