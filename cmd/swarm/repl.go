@@ -44,7 +44,8 @@ func (a *app) replCommand() *cobra.Command {
 /help explains how to write lines. Without the file, the coding agents in your PATH are the agents:
 @claude, @codex, @gemini, @opencode, and the roles of .claude/agents.
 
-A session is a run: it survives its process. --resume continues it, with its outputs.`,
+A session is a run: it survives its process. --resume continues one that was left with Ctrl-C, or cut,
+with its outputs. /quit, Ctrl-D and the end of input end it for good.`,
 		Example: "  swarm repl\n  swarm repl --resume @last",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

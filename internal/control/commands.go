@@ -32,6 +32,10 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 	if s = run.Current(c.Home, s); s.Status.Ended() && s.Kind == swarm.SwarmRun {
 		return refuse(fmt.Sprintf("ask again, with a larger budget if that was spent: swarm solve %s --set budget.calls=N", swarm.Quote(s.Name)), "run %s has ended (%s)", s.ID, s.Status)
 	}
+	if s.Status.Ended() && s.Kind == swarm.LineRun {
+		return refuse("a session that was left is over, and swarm show "+string(s.ID)+" has it; one that Ctrl-C leaves, typed twice at an empty prompt, can be continued",
+			"run %s has ended (%s)", s.ID, s.Status)
+	}
 	if s.Status.Ended() {
 		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
 	}
