@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -316,4 +317,24 @@ func TestDriveNamesAKeyThatTheClientKeeps(t *testing.T) {
 	if hint, _ := answer["hint"].(string); !failed || !strings.Contains(fmt.Sprint(answer["error"]), "MYKEY is not set") || !strings.HasPrefix(hint, "the MCP client did not pass MYKEY on to swarm") {
 		t.Errorf("%v", answer)
 	}
+}
+
+// What a run had used when its server was killed counts for the budget of the key.
+func TestDriveBudgetAfterAKill(t *testing.T) {
+	d := newDriver(t, "--key", "k", "--budget", "calls=1")
+	d.write("swarm/swarm.yaml", "providers: {sh: {kind: command, command: [sh, -c, \"touch begun; while [ ! -e go ]; do sleep 0.02; done\"]}}\nprovider: sh\ntasks: {a: {prompt-string: hi}}\n")
+	t.Cleanup(func() { d.write("go", "") })
+	d.must("run_pipeline", nil)
+	for d.Context().Err() == nil {
+		if _, err := os.Stat(filepath.Join(d.dir, "begun")); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.disconnect()
+	d.connect("--key", "k", "--budget", "calls=1")
+	d.refused("run_pipeline", nil, "the budget of the key k is spent: calls 1")
 }

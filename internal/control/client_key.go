@@ -100,19 +100,20 @@ func (c *Control) left(besides swarm.RunID) (swarm.Budget, error) {
 			continue
 		}
 		s = run.Current(c.Home, s)
-		used = used.Plus(s.Usage)
-		if s.Status.Ended() || s.ID == besides || s.Problem != "" {
+		if s.Status.Ended() || s.Problem != "" {
+			used = used.Plus(s.Usage)
 			continue
 		}
-		p, err := c.Picture(s.ID)
+		p, err := c.Picture(s.ID) // the summary of a run whose process was killed is older
 		if err != nil {
 			return swarm.Budget{}, err
 		}
-		if p.Status == swarm.Interrupted {
+		used = used.Plus(p.Usage)
+		if s.ID == besides || p.Status == swarm.Interrupted {
 			continue
 		}
 		holders = append(holders, string(s.ID))
-		held = held.Plus(swarm.Usage{Calls: max(0, p.Budget.Calls-s.Usage.Calls), InputTokens: max(0, p.Budget.Tokens-s.Usage.Tokens()), USD: max(0, p.Budget.USD-s.Usage.USD)})
+		held = held.Plus(swarm.Usage{Calls: max(0, p.Budget.Calls-p.Usage.Calls), InputTokens: max(0, p.Budget.Tokens-p.Usage.Tokens()), USD: max(0, p.Budget.USD-p.Usage.USD)})
 	}
 	b, all := k.Budget, used.Plus(held)
 	for _, part := range []struct {
