@@ -190,5 +190,6 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 	}
 	c.checkUnused()
 	c.checkTeamEdges()
+	c.checkCommands()
 	return c.sortedErrors(), c.sortedWarnings()
 }

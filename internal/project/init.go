@@ -33,6 +33,11 @@ var Templates = []Template{
 		`swarm team "Greet people by name"`,
 		"swarm run '@planner Plan it -> @coder Write $planner'",
 	}},
+	{"pipeline", "tasks in rounds: one agent writes, one tests", []string{"swarm up"}},
+	{"team", "a lead and two agents that hand work to each other", []string{`swarm team "Write a program that prints Roman numerals"`}},
+	{"repl", "agents to talk to, line by line", []string{"swarm", "swarm run - < swarm/lines.txt"}},
+	{"review", "three reviews of a git diff at the same time, and a summary", []string{"git diff | swarm up"}},
+	{"research", "a swarm that divides a question and answers with references", []string{`swarm solve "What is in this folder?"`}},
 }
 
 // FindTemplate returns a template by its name. "" means the default.

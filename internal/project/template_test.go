@@ -3,6 +3,7 @@ package project
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"swarm"
@@ -41,7 +42,11 @@ func TestTheTemplatesAreGood(t *testing.T) {
 					t.Errorf("it needs %s", provider.Kind)
 				}
 			}
-			changed := bytes.Replace(source, []byte("\nprovider: demo\n"), []byte("\nprovider: claude-code\n"), 1)
+			advised := regexp.MustCompile(`change this one line: (provider: \S+)\n`).FindSubmatch(source)
+			if advised == nil {
+				t.Fatal("no comment says which line to change")
+			}
+			changed := bytes.Replace(source, []byte("\nprovider: demo\n"), fmt.Appendf(nil, "\n%s\n", advised[1]), 1)
 			if bytes.Equal(changed, source) {
 				t.Error("no line names the provider demo")
 			}

@@ -28,14 +28,18 @@ type Kind struct {
 	ToolNames  ToolNames // whose names `tools` of an agent lists
 	ToolSample string    // of program names: an example to paste
 	ToolPrefix string    // of program names: only entries with this prefix mean something
-	Sessions   Sessions  // whether a later turn can continue an earlier one
-	Files      Files     // how they change files
-	Plays      bool      // it plays agents of any kind: of `tools`, names of a coding agent's program mean nothing to it
-	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
-	Outside    bool      // it starts nothing: a person, or a program of others, does its turns at a desk
-	Checked    Checked   // what a check of whether they can be reached does
-	Confined   Confined  // what keeps their programs from doing what they like
-	Login      Login     // what their programs need of the home folder, in a sandbox too
+	// CommandTool is the entry of `tools` without which each command is asked for; "" = none is asked for
+	// because of `tools`. CommandSample is a command that goes in parentheses behind it; "" = none does.
+	CommandTool   string
+	CommandSample string
+	Sessions      Sessions // whether a later turn can continue an earlier one
+	Files         Files    // how they change files
+	Plays         bool     // it plays agents of any kind: of `tools`, names of a coding agent's program mean nothing to it
+	Person        bool     // it tells a person: it gets the bare text, and no compose file names it
+	Outside       bool     // it starts nothing: a person, or a program of others, does its turns at a desk
+	Checked       Checked  // what a check of whether they can be reached does
+	Confined      Confined // what keeps their programs from doing what they like
+	Login         Login    // what their programs need of the home folder, in a sandbox too
 
 	// Models and money.
 	Model       Model

@@ -93,7 +93,7 @@ var table = []*Kind{
 	},
 	{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, CommandTool: "Bash", CommandSample: "go test", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "changes files in its folders, and asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
@@ -124,7 +124,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Gemini, Keys: programKeys, Instead: ownServer,
-		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", CommandTool: "execute", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
 			Planning: "asks before it writes or runs anything, and is answered by the phase",
