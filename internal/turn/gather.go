@@ -166,7 +166,9 @@ func (r *Runner) makePrompt(w *work) error {
 			return broken
 		}
 		if w.session = r.fold.sessions[w.sessionKey()]; w.begun != nil {
-			w.session = w.begun.Session
+			w.session, w.recalled = w.begun.Session, w.begun.History
+		} else if _, err := r.cutSession(w); err != nil { // what is left out is not known any more
+			return err
 		}
 	}
 	items, err := r.unread(w)
@@ -315,7 +317,7 @@ type logFold struct {
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: outputs of successful turns
 
 	sessions map[string]string           // by sessionKey: the session that its agent's next turn can continue
-	begun    map[string]sessionKnowledge // by agent: what the prompt of its last turn contains
+	begun    map[string]begunTurn        // by agent: what the prompt of its last turn contains
 	given    map[string]sessionKnowledge // by sessionKey: what the session has been told
 	began    map[string]int64            // by agent: sequence number of its last start
 	reset    map[string]int64            // by agent: sequence number of its last reset by a person

@@ -91,10 +91,8 @@ func (w *work) isLater() bool {
 func (r *Runner) prepare(w *work) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.session != "" && w.remembers() {
-		if err := r.recall(w); err != nil {
-			return err
-		}
+	if err := r.recall(w); err != nil {
+		return err
 	}
 	w.later = w.isLater()
 	switch {
@@ -108,31 +106,43 @@ func (r *Runner) prepare(w *work) (err error) {
 	return nil
 }
 
-// recall finds the messages of the session that the turn continues. A session that the log does not
-// have begins anew.
+// recall finds the messages of the session that the turn continues.
 func (r *Runner) recall(w *work) error {
+	if w.session == "" || !w.remembers() {
+		return nil
+	}
 	if err := r.fold.follow(r.Log); err != nil {
 		return err
+	}
+	c, err := r.cutSession(w)
+	if err == nil && c != nil {
+		w.history, err = r.historyMessages(c, *w.recalled, w.contextLimits())
+	}
+	return err
+}
+
+// cutSession decides how much the turn is sent of the session that it continues, if the log keeps it.
+// A session that the log does not have begins anew. The caller has followed the log.
+func (r *Runner) cutSession(w *work) (*conversation, error) {
+	if w.session == "" || !w.remembers() {
+		return nil, nil
 	}
 	c := r.fold.conversations[w.sessionKey()]
 	if c == nil || c.session != w.session {
 		w.session, w.recalled = "", nil
-		return nil
+		return nil, nil
 	}
 	if c.first == nil {
 		var err error
 		if c.first, err = r.Log.Body(c.turns[0].Sent); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	limits := w.contextLimits()
 	if w.recalled == nil || w.recalled.Turns != len(c.turns) { // otherwise an earlier start has decided
-		cut := c.cut(limits)
+		cut := c.cut(w.contextLimits())
 		w.recalled = &cut
 	}
-	var err error
-	w.history, err = r.historyMessages(c, *w.recalled, limits)
-	return err
+	return c, nil
 }
 
 // cut decides which turns of a conversation are sent whole, short, or as a part of the summary. It

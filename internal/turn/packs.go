@@ -18,8 +18,11 @@ func (r *Runner) packs(w *work) (all []prompt.Pack, err error) {
 		return nil, err
 	}
 	if w.session != "" {
+		key := w.sessionKey()
 		for i, g := range given {
-			given[i].Seen = r.fold.given[w.sessionKey()].packs[g.Ref]
+			if seen := r.fold.given[key].packs[g.Ref]; !r.fold.conversations[key].leavesOut(seen, w.dropped()) {
+				given[i].Seen = seen
+			}
 		}
 	}
 	for _, part := range contextpack.Together(given) {

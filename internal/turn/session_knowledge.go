@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -14,7 +15,48 @@ import (
 // continues the session gets only what is new.
 type sessionKnowledge struct {
 	packs  map[string]swarm.TurnID // by ref of the context pack: the turn that brought it
-	topics int64                   // the newest topic entry
+	topics []toldTopics            // the turns that brought topic entries, in order
+}
+
+// A toldTopics is a turn whose prompt had all topic entries after one sequence number, up to another.
+type toldTopics struct {
+	turn        swarm.TurnID
+	since, upto int64
+}
+
+// A begunTurn is what the prompt of an agent's last turn contains.
+type begunTurn struct {
+	packs   map[string]bool // by ref of the context pack: the session did not have it
+	topics  int64           // the newest topic entry
+	dropped int             // the turns of its session of which only a line was sent
+}
+
+// knownTopics returns the newest topic entry of those that a session has without a gap.
+func (l *logFold) knownTopics(key string, dropped int) (known int64) {
+	c := l.conversations[key]
+	for _, t := range l.given[key].topics {
+		if t.since <= known && !c.leavesOut(t.turn, dropped) {
+			known = max(known, t.upto)
+		}
+	}
+	return known
+}
+
+// leavesOut says whether a session is sent without the prompt of a turn. The first prompt stays.
+func (c *conversation) leavesOut(turn swarm.TurnID, dropped int) bool {
+	if c == nil || dropped == 0 {
+		return false
+	}
+	i := slices.IndexFunc(c.turns, func(t exchanged) bool { return t.turn == turn })
+	return i > 0 && i < dropped
+}
+
+// dropped returns how many turns of its session the turn is sent one line of.
+func (w *work) dropped() int {
+	if w.recalled == nil {
+		return 0
+	}
+	return w.recalled.Dropped
 }
 
 // sessionKey names the sessions of an agent: its provider's, or those of another provider that does
@@ -50,7 +92,7 @@ func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
 	w.topics = upto
 	known := int64(0)
 	if w.session != "" {
-		known = r.fold.given[w.sessionKey()].topics
+		known = r.fold.knownTopics(w.sessionKey(), w.dropped())
 	}
 	for _, f := range found {
 		all = append(all, prompt.Finding{Agent: f.Agent, Turn: f.Turn, Topic: f.Topic, Text: f.Text, Known: f.Seq <= known})
@@ -75,11 +117,14 @@ func (l *logFold) begin(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	now := sessionKnowledge{packs: map[string]swarm.TurnID{}, topics: start.Topics}
+	now := begunTurn{packs: map[string]bool{}, topics: start.Topics}
+	if start.History != nil {
+		now.dropped = start.History.Dropped
+	}
 	for _, s := range start.Spans {
 		if s.From == prompt.FromPack {
 			for _, ref := range strings.Fields(s.Name) {
-				now.packs[ref] = e.Turn
+				now.packs[ref] = s.Turn == ""
 			}
 		}
 	}
@@ -104,12 +149,14 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 	if has.packs == nil {
 		has.packs = map[string]swarm.TurnID{}
 	}
-	for ref, turn := range now.packs {
-		if has.packs[ref] == "" {
-			has.packs[ref] = turn
+	for ref, isNew := range now.packs {
+		if isNew || has.packs[ref] == "" {
+			has.packs[ref] = e.Turn
 		}
 	}
-	has.topics = max(has.topics, now.topics)
+	if known := l.knownTopics(key, now.dropped); now.topics > known {
+		has.topics = append(has.topics, toldTopics{e.Turn, known, now.topics})
+	}
 	put(&l.given, key, has)
 }
 

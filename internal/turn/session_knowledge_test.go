@@ -61,6 +61,64 @@ func TestASessionIsToldAFindingOnce(t *testing.T) {
 	look("without a session", true, true)
 }
 
+// A finding or a pack that came in a turn which its session is now sent without is sent once more. One
+// that came with the first prompt is not: that prompt stays.
+func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	var asked provider.Request
+	turn := 0
+	works := func() {
+		t.Helper()
+		turn++
+		b.do(ask("coder", turn, 1), chats(&asked, strings.Repeat("y", 20_000), ""))
+		all := ""
+		for _, m := range asked.History {
+			all += m.Text
+		}
+		for _, text := range []string{"\n- user: zero", "\n- user: one"} {
+			if turn > 2 && strings.Count(all+asked.Fresh, text) != 1 {
+				t.Errorf("turn %d has %q %d times", turn, text, strings.Count(all+asked.Fresh, text))
+			}
+		}
+	}
+	last := func() (start swarm.TurnStart) {
+		t.Helper()
+		starts := b.events(swarm.TurnStarted)
+		b.check(json.Unmarshal(starts[len(starts)-1].Data, &start))
+		return start
+	}
+	b.publish("zero")
+	works()
+	b.publish("one")
+	b.do(ask("planner", 1, 1), sendsPacks("one"))
+	works()
+	sent := 0
+	for range 28 {
+		works()
+		if strings.Contains(asked.Fresh, "- user: one") {
+			sent++
+			if h := last().History; h == nil || h.Dropped < 2 {
+				t.Errorf("turn %d is told again what it has: %+v", turn, h)
+			}
+			again, err := b.runner(hears(new(string))).Prompt(ask("coder", turn, 1), last())
+			if b.check(err); again != asked.Prompt {
+				t.Errorf("the prompt was\n%s\nand is\n%s", asked.Prompt, again)
+			}
+		}
+	}
+	if sent < 2 || sent > 14 {
+		t.Errorf("the finding was sent again %d times", sent)
+	}
+	b.do(ask("planner", 2, 1), sendsPacks("one"))
+	if works(); !strings.Contains(asked.Fresh, "Goal: reach one") {
+		t.Errorf("the pack is not sent again:\n%s", asked.Fresh)
+	}
+	b.do(ask("planner", 3, 1), sendsPacks("one"))
+	if works(); last().History.Dropped < turn-2 && !strings.Contains(asked.Fresh, "you have this already: contextpack://pack/one;") {
+		t.Errorf("the pack is sent twice:\n%s", asked.Fresh)
+	}
+}
+
 // After a crash the same turn gets the same prompt, even if findings were published since.
 func TestATurnThatIsDoneAgainIsToldTheSameFindings(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
