@@ -46,6 +46,7 @@ const (
 	shortResult  = 200 // bytes of a tool's result that is never left out
 	summaryLine  = 160 // bytes of each part of a line of a summary
 	summaryShare = 8   // a summary is at most this part of the limit
+	leastRoom    = 4   // the turns after a long first prompt have at least this part of the limit
 )
 
 // continues says whether the turn continues its agent's session. A desk is another folder each time.
@@ -146,34 +147,48 @@ func (r *Runner) cutSession(w *work) (*conversation, error) {
 }
 
 // cut decides which turns of a conversation are sent whole, short, or as a part of the summary. It
-// goes on from what the last turn was sent. If that is too much now, half of the limit is made free,
-// so that most turns only add to what the server has cached. The oldest turns lose the results of
-// their tools first, and then everything but a line. The newest ones are shortened only if they are
-// too long by themselves.
+// goes on from what the last turn was sent. If that is too much now, half of the room is made free,
+// so that most turns only add to what the server has cached:
+//
+//  1. The oldest turns lose the results of their tools.
+//  2. If the newest turns, which are to be kept, take more than half of the room, so do they. The very
+//     newest stays whole. Otherwise each turn would need a cut, and the server's cache would be useless.
+//  3. The oldest turns lose everything but a line.
+//
+// The texts of the kept turns go only if they have no room by themselves. The first prompt is never
+// cut. So it leaves a part of the limit to the turns, however long it is.
 func (c *conversation) cut(limits swarm.ContextLimits) swarm.History {
 	h := c.history
 	h.Turns = len(c.turns)
-	most := limits.Tokens * 4
-	size := func() int64 { return c.size(h, most) }
-	if size() > most {
+	most, first := limits.Tokens*4, int64(len(c.first))
+	room := max(most-first, most/leastRoom)
+	size := func() int64 { return c.size(h, most) - first }
+	if size() > room {
 		old := max(0, h.Turns-limits.Keep)
-		for h.Short < old && size() > most/2 {
+		for h.Short < old && size() > room/2 {
 			h.Short++
 		}
-		if size() > most {
-			for h.Dropped < old && size() > most/2 {
+		kept := int64(0)
+		for _, t := range c.turns[old:] {
+			kept += t.Bytes
+		}
+		for h.Short < h.Turns-1 && kept > room/2 && size() > room/2 {
+			h.Short++
+		}
+		if size() > room*3/4 {
+			for h.Dropped < old && size() > room/2 {
 				h.Dropped++
 			}
 		}
-		for h.Short < h.Turns && size() > most {
+		for h.Short < h.Turns && size() > room {
 			h.Short++
 		}
-		for h.Dropped < h.Turns-1 && size() > most {
+		for h.Dropped < h.Turns-1 && size() > room {
 			h.Dropped++
 		}
 		h.Short = max(h.Short, h.Dropped)
 	}
-	h.Tokens = swarm.EstimateTokens(size())
+	h.Tokens = swarm.EstimateTokens(size() + first)
 	return h
 }
 

@@ -136,6 +136,58 @@ func TestAModelIsSentNoMoreThanItsContext(t *testing.T) {
 	}
 }
 
+// Turns with long results do not need a cut each: the kept ones lose their results, too.
+func TestASessionOfLongTurnsIsCutInSteps(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	var asked provider.Request
+	cuts, before := 0, swarm.History{}
+	for n := 1; n <= 20; n++ {
+		b.do(ask("coder", n, 1), chats(&asked, fmt.Sprintf("answer %d", n), strings.Repeat("x", 40_000)))
+		starts := b.events(swarm.TurnStarted)
+		start, err := swarm.Body[swarm.TurnStart](&starts[len(starts)-1])
+		b.check(err)
+		if h := start.History; h != nil {
+			if h.Short != before.Short || h.Dropped != before.Dropped {
+				cuts++
+			}
+			if before = *h; h.Short >= h.Turns || h.Dropped > 0 || h.Tokens > 32_000 {
+				t.Errorf("turn %d: %+v", n, h)
+			}
+		}
+	}
+	if cuts < 3 || cuts > 9 {
+		t.Errorf("20 turns were cut %d times", cuts)
+	}
+}
+
+// A first prompt that is longer than the limit is sent, and the newest turns are kept all the same.
+func TestALongFirstPromptLeavesRoomForTheTurns(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	plan, err := swarm.FindPlan(b.log, "plan:1")
+	b.check(err)
+	small := *plan
+	small.Agents = []swarm.Agent{plan.Agents[0], plan.Agents[1]}
+	small.Agents[1].Context.Tokens = 8_000
+	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(small)})
+	for n := 1; n <= 8; n++ {
+		b.do(ask("planner", n, 1), send("coder", strings.Repeat("spec ", 1_600)))
+	}
+	var asked provider.Request
+	for n := 1; n <= 12; n++ {
+		turn := ask("coder", n, 1)
+		turn.Ref = "plan:2"
+		b.do(turn, chats(&asked, fmt.Sprintf("answer %d", n), strings.Repeat("x", 100)))
+	}
+	if n := strings.Count(told(asked), "spec"); n != 8*1_600 {
+		t.Fatalf("the first prompt has %d words", n)
+	}
+	for n := 1; n <= 11; n++ {
+		if !strings.Contains(told(asked), fmt.Sprintf("a:answer %d\n", n)) {
+			t.Errorf("turn %d is cut", n)
+		}
+	}
+}
+
 // Images of tools belong to the session. A turn whose results are left out has none, and says so.
 func TestAModelIsShownTheImagesOfItsSession(t *testing.T) {
 	b := newTeam(t, "openai", swarm.Approvals{})
