@@ -83,11 +83,12 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		if err := a.openDesk(d, command); err != nil {
 			return err
 		}
-		if err := a.checkFixed(d); err != nil {
-			return err
-		}
 	}
-	if !show { // what the person changes is a correction, now or later by hand
+	wrong := a.checkFixed(d)
+	if wrong != nil && len(command) > 0 {
+		return wrong
+	}
+	if !show && wrong == nil { // what the person changes is a correction, now or later by hand
 		manifest, err := d.Record()
 		if err == nil {
 			err = a.keepInputs(d, manifest)
@@ -100,6 +101,9 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		}
 	}
 	next := a.nextAfterFix(d, c)
+	if wrong != nil { // nothing is kept of an inbox that no retry could take
+		next = "correct " + wrong.Error() + "; then swarm desk fix " + shownDesk(d)
+	}
 	if !a.json {
 		fmt.Fprintf(a.stdout, "\nnext: %s\n", term.Escape(next))
 		return nil
@@ -180,9 +184,9 @@ func (a *app) nextAfterFix(d *desk.Desk, c *desk.Collection) string {
 	case c.Failure() == nil:
 		return "swarm desk collect " + shownDesk(d)
 	case c.Status.State == desk.Failed:
-		return "swarm desk run " + shownDesk(d)
+		return "swarm desk run " + shownDesk(d) + " -- COMMAND"
 	}
-	return "swarm desk run --again " + shownDesk(d)
+	return "swarm desk run --again " + shownDesk(d) + " -- COMMAND"
 }
 
 // checkFixed checks the inbox that a person has corrected. The desk of a run is copied to a new one, so it may

@@ -114,13 +114,18 @@ func (a *app) runDesk(r *deskRun) error {
 	}
 	w := desk.NewWatcher(desk.WatchOptions{})
 	defer w.Close()
-	if err := a.awaitOthers(ctx, w, r.Desk); err != nil {
+	large, err := a.awaitOthers(ctx, w, r.Desk)
+	if err == nil {
+		err = r.NameInputs(large)
+	}
+	if err != nil {
 		return err
 	}
 	manifest, err := r.Record()
 	if err != nil {
 		return err
 	}
+	manifest.References = large
 	if err := a.keepInputs(r.Desk, manifest); err != nil {
 		return err
 	}
@@ -178,20 +183,21 @@ func (r *deskRun) endOrphans() {
 	process.EndMarked("SWARM_RUN_ID="+string(deskRunID), "SWARM_DESK="+r.Path())
 }
 
-// awaitOthers waits for the desks that this one depends on, and copies what they have for it.
-func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) error {
+// awaitOthers waits for the desks that this one depends on, and copies what they have for it. It
+// returns the files that are too large to copy.
+func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) (large []desk.Recorded, err error) {
 	deps, err := d.Dependencies()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.CheckDeadlock(); err != nil {
-		return err
+		return nil, err
 	}
 	others := map[string]*desk.Desk{}
 	for _, name := range deps.Names() {
 		other, err := desk.Open(filepath.Join(filepath.Dir(d.Path()), name))
 		if err != nil {
-			return swarm.Errorf(swarm.KindOf(err), "%s waits for %s, which is no desk beside it: %w", d.Name(), name, err).
+			return nil, swarm.Errorf(swarm.KindOf(err), "%s waits for %s, which is no desk beside it: %w", d.Name(), name, err).
 				WithHint("swarm desk new %s, or correct %s", filepath.Join(filepath.Dir(shownDesk(d)), name), filepath.Join(shownDesk(d), desk.DependenciesFile))
 		}
 		defer other.Close()
@@ -201,20 +207,22 @@ func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) er
 		}
 		end, err := w.Follow(ctx, other, desk.Status{}, nil, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if end.Violation != nil || end.Status.State != desk.Completed {
 			_, _, why := deskWords(end)
-			return swarm.Errorf(swarm.WaitFailed, "%s, which %s waits for, failed: %s", name, d.Name(), why).
+			return nil, swarm.Errorf(swarm.WaitFailed, "%s, which %s waits for, failed: %s", name, d.Name(), why).
 				WithHint("swarm desk run %s, and then this again", other.Path())
 		}
 	}
 	for _, dep := range deps.DependsOn {
-		if _, err := d.Receive(dep, others[dep.Agent]); err != nil {
-			return err
+		more, err := d.Receive(dep, others[dep.Agent])
+		if err != nil {
+			return nil, err
 		}
+		large = append(large, more...)
 	}
-	return nil
+	return large, nil
 }
 
 // attempt starts the worker's program, if there is one.

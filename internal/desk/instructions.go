@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -453,6 +454,36 @@ func (d *Desk) Instructions() (Instructions, error) {
 		return Instructions{}, d.unusable(InstructionsFile, err)
 	}
 	return ReadInstructions(text), nil
+}
+
+// NameInputs lists files in the instructions that are inputs and were not copied, because they are too large.
+// A file that is listed already is listed as it is now.
+func (d *Desk) NameInputs(large []Recorded) error {
+	if len(large) == 0 {
+		return nil
+	}
+	text, err := d.read(InstructionsFile, MaxFile)
+	if err != nil {
+		return d.unusable(InstructionsFile, err)
+	}
+	_, _, all := splitSections(string(text))
+	i := slices.IndexFunc(all, func(s section) bool { return s.head == headInputs })
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	if i < 0 {
+		lines = append(lines, "", headInputs)
+		i, all = 0, []section{{line: len(lines)}}
+	}
+	at := all[i].line // the number of the heading is the index of the line below it
+	if at < len(lines) && lines[at] == none {
+		lines = slices.Delete(lines, at, at+1)
+	}
+	for _, r := range large {
+		item := "- " + inputItems(provided(Input{Name: path.Base(r.Path)}, []Recorded{r}))[0]
+		start := item[:strings.LastIndex(item, "` - ")+1]
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, start+" - not copied, ") })
+		lines = slices.Insert(lines, at, item)
+	}
+	return d.write(InstructionsFile, []byte(strings.Join(lines, "\n")+"\n"))
 }
 
 const failedStart = "## Why Attempt "
