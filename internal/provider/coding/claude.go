@@ -15,6 +15,7 @@ import (
 	"swarm"
 	"swarm/internal/excerpt"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // claude is Claude Code. It reads prompts as JSON lines as long as its standard input is open, so
@@ -184,6 +185,9 @@ type claudeListener struct {
 	problem  string // the reason that the last answer gives for a failure
 	before   swarm.Usage
 	answer   swarm.Usage                   // of the answer that is being streamed
+	model    string                        // that gives it
+	tokens   providerkind.Tokens           // of it
+	paid     float64                       // the list price of the answers before it
 	version  string                        // the program's, as it tells it when it begins
 	asked    map[string]context.CancelFunc // by id: its open requests for permissions
 	refused  map[string]bool               // tool calls that a person has refused, as callKey names them
@@ -204,8 +208,11 @@ type claudeMessage struct {
 }
 
 type claudeEvent struct {
-	Type         string
-	Message      struct{ Usage claudeUsage }
+	Type    string
+	Message struct {
+		Model string
+		Usage claudeUsage
+	}
 	ContentBlock struct{ Type string } `json:"content_block"`
 	Delta        struct{ Type, Text, Thinking string }
 	Usage        claudeUsage
@@ -245,6 +252,12 @@ func (u claudeUsage) usage() swarm.Usage {
 	f, v := provider.Figures{Unusable: u.Unusable}, u.Value
 	in, out, cached := f.Count(v.Input, v.Read, v.Wrote), f.Count(v.Output), f.Count(v.Read)
 	return f.Usage(in, out, cached, 0)
+}
+
+// tokens returns the same figures in the kinds that have prices of their own.
+func (u claudeUsage) tokens() providerkind.Tokens {
+	f, v := provider.Figures{}, u.Value
+	return providerkind.Tokens{In: f.Count(v.Input), Out: f.Count(v.Output), Read: f.Count(v.Read), Wrote: f.Count(v.Wrote)}
 }
 
 // hearLine decodes a line by its type. Unknown types are ignored, because newer versions add some.
@@ -328,7 +341,8 @@ func (e *claudeListener) handleSystem(l claudeLine, line []byte) error {
 func (e *claudeListener) handleEvent(parent string, v *claudeEvent) {
 	switch v.Type {
 	case "message_start":
-		e.answer = v.Message.Usage.usage()
+		e.answer, e.model = v.Message.Usage.usage(), v.Message.Model
+		e.tokens, e.paid = v.Message.Usage.tokens(), e.listPrice
 		e.streamed = e.streamed && parent != ""
 	case "content_block_start":
 		if parent == "" && v.ContentBlock.Type == "text" {
@@ -345,6 +359,8 @@ func (e *claudeListener) handleEvent(parent string, v *claudeEvent) {
 		u := v.Usage.usage()
 		e.answer.OutputTokens, e.answer.Estimated = u.OutputTokens, e.answer.Estimated || u.Estimated
 		e.setUsage(e.before.Plus(e.answer))
+		e.tokens.Out = u.OutputTokens
+		e.listPrice = e.paid + providerkind.Cost(e.model, e.tokens)
 	case "message_stop":
 		e.before, e.answer = e.before.Plus(e.answer), swarm.Usage{}
 	}

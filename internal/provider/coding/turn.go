@@ -49,6 +49,7 @@ type turn struct {
 	shown     process.Tail // all text that was shown
 	stderr    process.Tail
 	usage     swarm.Usage
+	listPrice float64      // of the answers so far, in US dollars; 0 = unknown
 	total     *swarm.Usage // of the session, as the program reported it last; nil = it has not
 	session   string
 	heard     bool // the program has written a line of its stream
@@ -275,10 +276,14 @@ func (t *turn) reply(exit int) provider.Reply {
 	if output.Len() == 0 && !t.succeeded() {
 		output = &t.shown
 	}
+	usage := t.usage
+	if !t.finished && usage.USD == 0 && t.listPrice > 0 { // the program tells its dollars at the end of a turn
+		usage.USD, usage.Estimated = t.listPrice, true
+	}
 	return provider.Reply{
 		Output:  output.Bytes(),
 		Bytes:   output.Len(),
-		Usage:   t.usage,
+		Usage:   usage,
 		Free:    !t.modelUsed && !t.finished,
 		Session: t.session,
 		Exit:    exit,

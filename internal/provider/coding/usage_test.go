@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // unusable are impossible figures.
@@ -54,6 +55,38 @@ func TestUnusableFigures(t *testing.T) {
 				t.Errorf("%s, %s: %+v", kind, figure, u)
 			}
 		}
+	}
+}
+
+// Claude Code tells its dollars at the end of a turn. One that is cut before costs the list price of
+// the answers that it has got.
+func TestACutTurnOfClaudeCodeCosts(t *testing.T) {
+	a, err := open(swarm.ProviderSpec{Name: "claude", Kind: "claude-code"}, provider.Options{Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, false)
+	defer turn.modelWait.Stop()
+	hear := func(lines string) {
+		for line := range strings.Lines(lines) {
+			turn.hearLine([]byte(strings.TrimSpace(line)))
+		}
+	}
+	answer := `{"type":"stream_event","event":{"type":"message_start","message":{"model":"claude-opus-5-5","usage":{"input_tokens":1000,"cache_read_input_tokens":10000,"cache_creation_input_tokens":2000}}}}
+{"type":"stream_event","event":{"type":"message_delta","usage":{"output_tokens":100}}}
+{"type":"stream_event","event":{"type":"message_stop"}}
+`
+	hear(`{"type":"system","subtype":"init","session_id":"s-1"}
+{"type":"user","uuid":"` + turn.id + `"}
+` + answer + answer)
+	want := swarm.Usage{InputTokens: 26000, OutputTokens: 200, CachedTokens: 20000, Estimated: true,
+		USD: 2 * providerkind.Cost("claude-opus-5-5", providerkind.Tokens{In: 1000, Read: 10000, Wrote: 2000, Out: 100})}
+	if got := turn.reply(0).Usage; got != want || got.USD == 0 {
+		t.Errorf("it was cut, and cost %+v, want %+v", got, want)
+	}
+	hear(`{"type":"result","subtype":"success","session_id":"s-1","result":"Hello.","total_cost_usd":0.5,"usage":{"input_tokens":2,"output_tokens":3}}`)
+	if got := turn.reply(0).Usage; got.USD != 0.5 || got.Estimated {
+		t.Errorf("it has said what it cost: %+v", got)
 	}
 }
 
