@@ -215,7 +215,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if cached := term.Cached(p.Usage); cached != "" {
 		parts = append(parts, cached+" of the input cached")
 	}
-	if usd := term.USD(p.Usage.USD); usd != "" {
+	if usd := term.Dollars(p.Usage); usd != "" {
 		parts = append(parts, usd)
 	}
 	if p.Status.Ended() {

@@ -226,7 +226,7 @@ func (a *app) printSwarmEnd(p view.Picture) {
 	if !p.Ended.IsZero() {
 		parts = append(parts, term.Duration(p.Ended.Sub(p.Started)))
 	}
-	for _, part := range []string{term.SomeTokens(p.Usage), term.CoordinationShare(&p), term.USD(p.Usage.USD)} {
+	for _, part := range []string{term.SomeTokens(p.Usage), term.CoordinationShare(&p), term.Dollars(p.Usage)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -98,6 +98,15 @@ func Bytes(n int64) string {
 	return text[:len(text)-1] + " " + text[len(text)-1:] + "B"
 }
 
+// Dollars formats what something cost, with a ~ if tokens that it used were estimated, "" for nothing.
+func Dollars(u swarm.Usage) string {
+	text := USD(u.USD)
+	if text != "" && u.Estimated {
+		return "~" + text
+	}
+	return text
+}
+
 // USD formats an amount of money, "" for none.
 func USD(amount float64) string {
 	switch {

@@ -34,7 +34,7 @@ func (h Head) Line(paint Paint, width int) string {
 			Bold,
 			always,
 		}, {OneLine(string(h.ID)), Dim, 4}, {string(h.Status), StatusStyle(h.Status), always}, {h.Elapsed, Unstyled, 5},
-		{SomeTokens(h.Usage), Unstyled, 3}, {USD(h.Usage.USD), Unstyled, 2}, {h.Calls, Unstyled, 1},
+		{SomeTokens(h.Usage), Unstyled, 3}, {Dollars(h.Usage), Unstyled, 2}, {h.Calls, Unstyled, 1},
 	}
 	for keep := 0; ; keep++ {
 		parts = slices.DeleteFunc(parts, func(p part) bool { return p.text == "" || p.keep == keep })

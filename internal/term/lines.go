@@ -231,7 +231,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	case text == "":
 		return
 	case e.Kind == swarm.RunEnded:
-		text = l.print.Paint.Status(r.Status, text+Cost(r.Ended.Sub(r.Started), r.Usage, USD(r.Usage.USD)))
+		text = l.print.Paint.Status(r.Status, text+Cost(r.Ended.Sub(r.Started), r.Usage, Dollars(r.Usage)))
 	case e.Kind != swarm.RunUnpaused:
 		text = l.print.Paint.With(Yellow, text)
 	}

@@ -123,7 +123,7 @@ func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 		"TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "CACHED", "COST", "OUTPUT", "REASON").Right(2, 3, 4, 5, 6, 7).
 		Cut(9)
 	for _, task := range p.Tasks {
-		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), Cached(task.Usage), USD(task.Usage.USD), "", reason(&task)}
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), Cached(task.Usage), Dollars(task.Usage), "", reason(&task)}
 		if task.Attempt > 1 {
 			row[3] = strconv.Itoa(task.Attempt)
 		}
@@ -151,7 +151,7 @@ func AgentTable(p view.Picture) *Table {
 	t := NewTable("AGENT", "TASKS", "TURNS", "TOKENS", "CACHED", "COST").Right(1, 2, 3, 4, 5)
 	for _, a := range p.Agents {
 		if u := a.Usage; tasks[a.Name] > 1 && u.Calls > 0 {
-			t.Row(a.Name, strconv.Itoa(tasks[a.Name]), strconv.FormatInt(u.Calls, 10), Tokens(u), Cached(u), USD(u.USD))
+			t.Row(a.Name, strconv.Itoa(tasks[a.Name]), strconv.FormatInt(u.Calls, 10), Tokens(u), Cached(u), Dollars(u))
 		}
 	}
 	return t
