@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -131,12 +133,25 @@ func (t *turn) checkPage(w *http.Response) error {
 	if kind == "text/plain" && (bytes.HasPrefix(begin, []byte("data:")) || bytes.HasPrefix(begin, []byte("event:")) || bytes.HasPrefix(begin, []byte(":"))) {
 		return nil
 	}
-	what := "a text"
+	page, _ := io.ReadAll(io.LimitReader(body, maxProblem))
+	what, words := "a text", string(page)
 	if kind == "text/html" {
-		what = "a web page"
+		what, words = "a web page", pageTitle(words)
 	}
-	return swarm.Errorf(swarm.Protocol, "the server at %s answers with %s (%s), and not as a model", t.url, what, kind).
+	return swarm.Errorf(swarm.Protocol, "the server at %s answers with %s (%s), and not as a model%s", t.url, what, kind, excerpt.Said(words)).
 		WithHint("is base_url of the provider %q right?", t.spec.Name)
+}
+
+// pageTitle returns the title of a web page, or its first heading, or "".
+func pageTitle(page string) string {
+	for _, tag := range []string{"title", "h1"} {
+		_, rest, _ := strings.Cut(page, "<"+tag)
+		_, rest, _ = strings.Cut(rest, ">")
+		if text, _, ok := strings.Cut(rest, "</"); ok {
+			return html.UnescapeString(strings.TrimSpace(text))
+		}
+	}
+	return ""
 }
 
 // A readCloser reads from one and closes the other.
@@ -190,6 +205,9 @@ const maxQuoted = 400
 
 // unreadable makes the error of an answer that is not one of a model.
 func unreadable(data []byte) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return swarm.Errorf(swarm.Protocol, "the server's answer is empty")
+	}
 	return swarm.Errorf(swarm.Protocol, "the server's answer cannot be understood%s", excerpt.Said(string(data[:min(len(data), maxQuoted)])))
 }
 
