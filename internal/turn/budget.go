@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,18 +61,24 @@ func (a *account) sharesOf(agent, task string) []*share {
 	return all
 }
 
-// learn takes the budgets of agents and tasks from a plan.
+// learn takes the budgets of agents and tasks from a plan. Copies share the budget of what they are
+// copies of.
 func (a *account) learn(p *swarm.Plan) {
-	add := func(o owner, b swarm.Budget) {
-		if b.LimitsUse() && a.own[o] == nil {
-			put(&a.own, o, &share{owner: o, budget: b})
+	add := func(o owner, base string, b swarm.Budget) {
+		if !b.LimitsUse() || a.own[o] != nil {
+			return
 		}
+		shared := owner{o.what, cmp.Or(base, o.name)}
+		if a.own[shared] == nil {
+			put(&a.own, shared, &share{owner: shared, budget: b})
+		}
+		a.own[o] = a.own[shared]
 	}
 	for i := range p.Agents {
-		add(owner{"agent", p.Agents[i].Name}, p.Agents[i].Budget)
+		add(owner{"agent", p.Agents[i].Name}, p.Agents[i].Base, p.Agents[i].Budget)
 	}
 	for i := range p.Tasks {
-		add(owner{"task", p.Tasks[i].Name}, p.Tasks[i].Budget)
+		add(owner{"task", p.Tasks[i].Name}, p.Tasks[i].Base, p.Tasks[i].Budget)
 		if p.Tasks[i].Swarm != nil {
 			put(&a.swarms, p.Tasks[i].Name, true)
 		}
