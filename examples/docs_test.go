@@ -36,6 +36,13 @@ func TestFilesInDocumentsAreGood(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte(file), 0o600); err != nil {
 					t.Fatal(err)
 				}
+				for _, list := range inputs.FindAllStringSubmatch(file, -1) { // files that a task gets have to be there
+					for _, input := range strings.Split(list[1], ", ") {
+						if err := os.WriteFile(filepath.Join(dir, input), nil, 0o600); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
 				if out, err := command(t, dir, "check").CombinedOutput(); err != nil {
 					t.Errorf("swarm check: %v\n%s\n%s", err, out, file)
 				}
@@ -51,6 +58,7 @@ var (
 	called = regexp.MustCompile(`(?m)(?:^|\| )swarm ([a-z-]+)([^#\n]*)`)
 	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z0-9-]*)`)
 	listed = regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`)
+	inputs = regexp.MustCompile(`(?m)^ +files: \[(.*)\]`)
 )
 
 // TestDocumentedCommandsExist: every command and flag in the documents is there, and every command is in the documents.

@@ -154,7 +154,7 @@ const maxChanged = 5
 // did. key is that of the event that the desk was opened.
 func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
 	now := d.Status(context.Background())
-	if now.Violation != nil || now.Status.State != desk.Completed {
+	if finished := now.Violation == nil && now.Status.State == desk.Completed; !finished {
 		return "", nil
 	}
 	parts := strings.Split(strings.TrimPrefix(key, swarm.DeskKeys("")), "/")

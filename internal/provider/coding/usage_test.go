@@ -65,7 +65,7 @@ func TestACutTurnOfClaudeCodeCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, false)
+	turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, "x", launch{}, false)
 	defer turn.modelWait.Stop()
 	hear := func(lines string) {
 		for line := range strings.Lines(lines) {
