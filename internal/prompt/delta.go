@@ -22,7 +22,7 @@ func (p Prompt) Fresh() string {
 			skipped = isKnown(s)
 		}
 		if skipped && s.From == FromPack {
-			b.WriteString("Of the context that belongs to your mail you have this already: " + s.Name + "; read_artifact shows it again." + emptyLine)
+			b.WriteString(hasAlready + s.Name + "; read_artifact shows it again." + emptyLine)
 		}
 		if !skipped {
 			b.WriteString(p.Text[s.Start:s.End])
@@ -64,17 +64,40 @@ func (p Prompt) StableFirst() (text string, stable int) {
 	return first.String() + rest.String() + "\n", first.Len()
 }
 
-// WithoutIDs returns a prompt without the lines that say which task, agent and iteration it is.
-func WithoutIDs(text string) string {
-	for {
-		line, rest, _ := strings.Cut(text, "\n")
-		if line == "" && rest != "" || strings.HasPrefix(line, "Your SWARM_") || strings.HasPrefix(line, "You are on iteration ") {
-			text = rest
-			continue
+// Words returns the words of the task and of the mail in a prompt, without its ids, context packs and
+// findings. Of the fence before a message its sender is left. Text that others wrote has no such
+// lines: see [Escape].
+func Words(text string) string {
+	var b strings.Builder
+	inPack, inFindings := false, false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case inPack:
+			inPack = line != "--- End context pack ---"
+		case inFindings:
+			inFindings = line != ""
+		case strings.HasPrefix(line, "--- Context pack "):
+			inPack = true
+		case line == findingsHeading:
+			inFindings = true
+		case strings.HasPrefix(line, "Your SWARM_"), strings.HasPrefix(line, "You are on iteration "),
+			strings.HasPrefix(line, hasAlready), strings.HasPrefix(line, "--- End message "):
+		case strings.HasPrefix(line, "--- Message "):
+			_, from, _ := strings.Cut(line, " from ")
+			from, _, _ = strings.Cut(from, " (")
+			b.WriteString(from + ":\n")
+		default:
+			b.WriteString(line + "\n")
 		}
+	}
+	if strings.TrimSpace(b.String()) == "" {
 		return text
 	}
+	return b.String()
 }
+
+// hasAlready stands before the refs of the packs that a session has.
+const hasAlready = "Of the context that belongs to your mail you have this already: "
 
 // WithSent returns the prompt of a turn that starts again, with the messages that its earlier start
 // had already sent.

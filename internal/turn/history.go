@@ -281,7 +281,7 @@ func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
 	return "Here turns are left out to save room. In short, the oldest first:\n" + strings.Join(lines, ""), nil
 }
 
-// describe makes the line of a turn: the prompt, the messages that the agent sent, and its answer.
+// describe makes the line of a turn: the words of the task and the mail, the messages that the agent sent, and its answer.
 func (r *Runner) describe(t *exchanged) error {
 	if t.line != "" {
 		return nil
@@ -295,7 +295,7 @@ func (r *Runner) describe(t *exchanged) error {
 	if err != nil {
 		return err
 	}
-	line := "- turn " + string(t.turn) + ": you were told: " + head(prompt.WithoutIDs(string(told)))
+	line := "- turn " + string(t.turn) + ": you were told: " + head(prompt.Words(string(told[t.Stable:])))
 	var used []string
 	for _, m := range said {
 		for _, c := range m.Calls {

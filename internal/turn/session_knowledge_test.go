@@ -109,6 +109,9 @@ func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
 	if sent < 2 || sent > 14 {
 		t.Errorf("the finding was sent again %d times", sent)
 	}
+	if begin := asked.History[0].Text; !strings.Contains(begin, "- turn coder/2/1: you were told: planner: see one Context: contextpack://pack/one Work.; you used") {
+		t.Errorf("the summary is\n%s", begin)
+	}
 	b.do(ask("planner", 2, 1), sendsPacks("one"))
 	if works(); !strings.Contains(asked.Fresh, "Goal: reach one") {
 		t.Errorf("the pack is not sent again:\n%s", asked.Fresh)
