@@ -255,15 +255,14 @@ func (l *Log) sync() error {
 	if err := wal.Sync(); err != nil {
 		return l.breaks(err)
 	}
+	if !l.readOnly { // before a reader gets the events: a crash in between would leave the mark too low
+		if err := l.writeLock.mark.raise(l.last); err != nil {
+			return l.breaks(err)
+		}
+	}
 	l.owed.Store(false)
 	l.early = false
 	l.durable.Store(l.last)
-	if l.readOnly {
-		return nil
-	}
-	if err := l.writeLock.mark.raise(l.last); err != nil {
-		return l.breaks(err)
-	}
 	return nil
 }
 
