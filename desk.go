@@ -35,6 +35,9 @@ type DeskCollection struct {
 	Problems []string        `json:"problems,omitempty"` // rules of the protocol that the worker broke
 }
 
+// Clean reports whether the worker completed and broke no rule. Later work at the desk is of another attempt.
+func (c DeskCollection) Clean() bool { return c.State == "completed" && len(c.Problems) == 0 }
+
 // A DeskFile is a file of an outbox.
 type DeskFile struct {
 	Path   string `json:"path"` // of the desk: outbox/report.md

@@ -160,7 +160,7 @@ func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
 	parts := strings.Split(strings.TrimPrefix(key, swarm.DeskKeys("")), "/")
 	turn := swarm.TurnID(strings.Join(parts[:min(3, len(parts))], "/")) // a later start of the turn has a fourth part
 	c, collected, err := swarm.FindBody[swarm.DeskCollection](log, swarm.CollectedKey(turn))
-	if err != nil || collected && c.State == string(desk.Completed) && len(c.Problems) == 0 {
+	if err != nil || collected && c.Clean() {
 		return "", err
 	}
 	return d.Path(), nil

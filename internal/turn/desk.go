@@ -57,9 +57,14 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m != nil {
-			t.Before = m
+		if m == nil {
+			continue
 		}
+		c, collected, err := swarm.FindBody[swarm.DeskCollection](r.Log, swarm.CollectedKey(turn))
+		if err != nil {
+			return nil, err
+		}
+		t.Before, t.Judged = m, collected && c.Clean()
 	}
 	if t.Failures, err = r.failures(w.c); err != nil {
 		return nil, err

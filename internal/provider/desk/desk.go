@@ -85,6 +85,9 @@ type Turn struct {
 	// Before is the manifest of the last of them, and Opened that of an earlier start of this attempt;
 	// nil = there is none.
 	Before, Opened *desk.Manifest
+	// Judged says that the work of the attempt of Before was collected without a violation. A later check
+	// failed that attempt, such as what its task expects, so the same work would fail again.
+	Judged bool
 
 	// Open records that the desk is ready, before the worker is started. It returns when that is on disk.
 	Open func(Opening) error
@@ -303,7 +306,8 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 			return m, changed, nil
 		}
 	}
-	if state := d.Status(context.WithoutCancel(ctx)).Status.State; t.Worker == nil && (state == desk.Running || state == desk.Completed) {
+	state := d.Status(context.WithoutCancel(ctx)).Status.State
+	if t.Worker == nil && (state == desk.Running || state == desk.Completed && !t.Judged) {
 		// The attempt before has set failed. Somebody outside did not know that, and went on.
 		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
 		return *t.Before, nil, nil

@@ -334,3 +334,26 @@ func TestLateWork(t *testing.T) {
 		t.Error("the old desk was changed")
 	}
 }
+
+// Somebody outside has completed, and the work is not what the task expects. The next attempt tells them
+// why, and does not take the same work again. Work that came after a timeout is taken.
+func TestWorkThatWasJudged(t *testing.T) {
+	for _, judged := range []bool{false, true} {
+		b := newBench(t)
+		b.must(b.do(b.turn(deliver)))
+		next := b.after(nil)
+		next.Judged = judged
+		open := next.Open
+		next.Open = func(o deskwork.Opening) error {
+			if judged != strings.Contains(b.text("status.json"), `"pending"`) || judged != strings.Contains(b.text("inbox/instructions.md"), "Why Attempt 1 Failed") {
+				t.Errorf("judged: %v, %s %s", judged, b.text("status.json"), b.text("inbox/instructions.md"))
+			}
+			deliver(b.dir())
+			return open(o)
+		}
+		b.must(b.do(next))
+		if left := b.text("outbox/partial/t") == "t"; left != judged || (len(b.notices) == 0) != judged {
+			t.Errorf("judged: %v, what was left: %v, %q", judged, left, b.notices)
+		}
+	}
+}
