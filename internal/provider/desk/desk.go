@@ -210,6 +210,9 @@ func (t *Turn) prepare(ctx context.Context, r provider.Request) (d *desk.Desk, m
 		return nil, m, nil, err
 	}
 	if err = t.open(ctx, m); err == nil {
+		err = t.takePartial(d)
+	}
+	if err == nil {
 		err = d.Move(t.Dir)
 	}
 	if err == nil {
@@ -447,13 +450,19 @@ func (t *Turn) takeLate(r provider.Request, d, late *desk.Desk) error {
 	return d.TakeOutbox(late)
 }
 
-// addAttempts tells a desk that is made anew of the earlier attempts, and has it keep what they left.
+// addAttempts tells a desk that is made anew of the earlier attempts.
 func (t *Turn) addAttempts(d *desk.Desk) error {
 	for _, f := range t.Failures {
 		if err := d.ExplainFailure(f.Attempt, desk.Failure{Message: f.Reason}); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// takePartial has a desk that is made anew keep what earlier attempts left. The log has the desk then: until
+// then a crash deletes the new desk, and the old outbox would go with it.
+func (t *Turn) takePartial(d *desk.Desk) error {
 	if t.archived == "" || t.Before == nil && t.Opened == nil {
 		return nil
 	}

@@ -213,6 +213,40 @@ func TestACrashBetweenResetAndTheLog(t *testing.T) {
 	}
 }
 
+// A desk is made anew for another attempt, and a crash comes before the log has it, or before it has its name.
+// What the first attempt left is kept.
+func TestACrashWhileADeskIsMadeAnewForAnotherAttempt(t *testing.T) {
+	for _, logged := range []bool{false, true} {
+		b := newBench(t)
+		if err := b.do(b.turn(func(dir string) {
+			write(dir, "outbox/half", "h")
+			b.must(os.RemoveAll(filepath.Join(dir, "inbox")))
+		})); err == nil {
+			t.Fatal("the worker has deleted its inputs")
+		}
+		next := b.after(deliver)
+		cut := b.after(deliver)
+		open := cut.Open
+		cut.Open = func(o deskwork.Opening) error {
+			if logged {
+				b.must(open(o))
+			}
+			return errFull
+		}
+		if err := b.do(cut); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		if logged {
+			next.Opened = &b.opened[len(b.opened)-1].Manifest
+		}
+		b.must(b.do(next))
+		kept, _ := filepath.Glob(filepath.Join(b.desks, "_archive/*/outbox/half"))
+		if len(kept) == 0 && b.text("outbox/partial/half") == "" {
+			t.Errorf("logged: %v, what the first attempt left is gone", logged)
+		}
+	}
+}
+
 // The inputs that a worker has changed come back. A person who asks for the attempt may change them.
 func TestChangedInputs(t *testing.T) {
 	for _, asked := range []bool{false, true} {
