@@ -421,12 +421,18 @@ func (t *Turn) unmade(err error) error {
 	return swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
 }
 
-// openOld opens a desk of the run that this one retries; nil = there is none.
+// openOld opens a desk of the run that this one retries; nil = there is none. A crash may have come after it
+// was archived.
 func (t *Turn) openOld(dir string) *desk.Desk {
 	if dir == "" {
 		return nil
 	}
 	d, err := desk.Open(dir)
+	if dir == t.Dir && swarm.KindOf(err) == swarm.NotFound {
+		if archived := desk.LastArchived(t.Dir, t.Archive); archived != "" {
+			d, err = desk.Open(archived)
+		}
+	}
 	if err != nil {
 		t.Notice(fmt.Sprintf("the desk of %s starts from the plan, because the one before cannot be used: %v", t.Title, err), "")
 		return nil
@@ -436,7 +442,7 @@ func (t *Turn) openOld(dir string) *desk.Desk {
 
 // takeLate takes over what somebody outside has delivered too late for the run before.
 func (t *Turn) takeLate(r provider.Request, d, late *desk.Desk) error {
-	where := t.Late
+	where := late.Path()
 	if where == t.Dir {
 		where = t.archived
 	}

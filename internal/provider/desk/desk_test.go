@@ -391,3 +391,42 @@ func TestWorkThatWasJudged(t *testing.T) {
 		}
 	}
 }
+
+// A retry takes the inbox that a person has corrected, or late work, from the desk whose place it has. A crash
+// comes after that desk was archived.
+func TestACrashAfterTheArchivingOfAnOldDesk(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBench(t)
+		b.must(b.do(b.turn(deliver)))
+		if !late {
+			write(b.dir(), "inbox/mine", "m")
+		}
+		retry := func(w worker) *deskwork.Turn {
+			next := b.turn(w)
+			if late {
+				next.Late = b.dir()
+			} else {
+				next.Corrected = b.dir()
+			}
+			return next
+		}
+		cut := retry(nil)
+		cut.Open = func(deskwork.Opening) error { return errFull }
+		if err := b.do(cut); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		if late {
+			b.must(b.do(retry(nil)))
+		} else {
+			b.must(b.do(retry(deliver)))
+		}
+		if !late && b.text("inbox/mine") != "m" || b.text("outbox/t") != "t" || len(b.archived()) != 1 {
+			t.Errorf("late: %v, %q, archived is %q", late, b.notices, b.archived())
+		}
+		for _, notice := range b.notices {
+			if want := "work takes the work that was finished too late at " + filepath.Join(b.desks, "_archive/work.1"); notice != want {
+				t.Errorf("%q", notice)
+			}
+		}
+	}
+}
