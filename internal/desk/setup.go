@@ -370,6 +370,9 @@ func (d *Desk) TakePartial(archived string) error {
 	if err != nil {
 		return err
 	}
+	if info, err := parent.Lstat(filepath.Dir(from)); err == nil && !info.IsDir() { // the worker has replaced the desk
+		return nil
+	}
 	err = parent.Rename(from, filepath.Join(d.Name(), Partial))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unusable(archived, err)

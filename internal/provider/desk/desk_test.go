@@ -292,6 +292,30 @@ func TestWhateverHasThePlaceIsArchived(t *testing.T) {
 	}
 }
 
+// A worker has put a file or a link into the place of its desk. The next attempt gets a new desk.
+func TestADeskThatIsNoFolder(t *testing.T) {
+	outside := t.TempDir()
+	for name, put := range map[string]func(dir string) error{
+		"file": func(dir string) error { return os.WriteFile(dir, []byte("mine"), 0o644) },
+		"link": func(dir string) error { return os.Symlink(outside, dir) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.must(b.do(b.turn(deliver)))
+			b.must(os.RemoveAll(b.dir()))
+			b.must(put(b.dir()))
+			b.must(os.MkdirAll(filepath.Join(outside, "outbox"), 0o755))
+			b.must(b.do(b.after(deliver)))
+			if names := strings.Join(b.archived(), " "); names != "work.1" || b.text("outbox/t") != "t" {
+				t.Errorf("archived: %s", names)
+			}
+			if _, err := os.Stat(filepath.Join(outside, "outbox")); err != nil {
+				t.Errorf("what the link names was moved: %v", err)
+			}
+		})
+	}
+}
+
 // Two processes do not drive one desk. The second changes nothing.
 func TestTwoDrivers(t *testing.T) {
 	b := newBench(t)
