@@ -326,10 +326,16 @@ func (d *Desk) TakeOutbox(from *Desk) error {
 	if err != nil {
 		return from.unusable(Outbox, err)
 	}
+	var taken []File
 	for _, f := range files {
 		if err := d.takeFile(from, f.path); err != nil {
 			return err
 		}
+		taken = append(taken, File{Path: f.path})
+	}
+	// The status says that the work is complete, so a loss of power must not cut the files after it.
+	if err := d.settle(taken); err != nil {
+		return err
 	}
 	return d.write(StatusFile, status.render())
 }
