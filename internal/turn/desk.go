@@ -52,6 +52,9 @@ func (r *Runner) atDesk(w *work) (provider.Provider, error) {
 	if t.Opened, err = r.manifest(w.turn); err != nil {
 		return nil, err
 	}
+	if t.Replaced, err = r.replacedDesk(w); err != nil {
+		return nil, err
+	}
 	for _, turn := range earlier(w.c) {
 		m, err := r.manifest(turn)
 		if err != nil {
@@ -131,6 +134,17 @@ func (r *Runner) lastOpening(turn swarm.TurnID) (last *swarm.DeskOpening, next s
 		}
 		last, next = &o, fmt.Sprintf("%s/%d", swarm.DeskKey(turn), n)
 	}
+}
+
+// replacedDesk is where the desk is now that had the place when this iteration opened the task's desk first;
+// "" = there was none, or it was not opened.
+func (r *Runner) replacedDesk(w *work) (string, error) {
+	for _, turn := range append(earlier(w.c), w.turn) {
+		if o, ok, err := swarm.FindBody[swarm.DeskOpening](r.Log, swarm.DeskKey(turn)); ok || err != nil {
+			return o.Archived, err
+		}
+	}
+	return "", nil
 }
 
 // archiveName is the name under which the task's last desk is archived: task.iteration. One that this run

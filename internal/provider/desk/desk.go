@@ -85,6 +85,9 @@ type Turn struct {
 	// Before is the manifest of the last of them, and Opened that of an earlier start of this attempt;
 	// nil = there is none.
 	Before, Opened *desk.Manifest
+	// Replaced is where the desk is now that had the place before the first attempt of this iteration; "" =
+	// there was none, or the log does not have it yet.
+	Replaced string
 	// Judged says that the work of the attempt of Before was collected without a violation. A later check
 	// failed that attempt, such as what its task expects, so the same work would fail again.
 	Judged bool
@@ -424,6 +427,9 @@ func (t *Turn) unmade(err error) error {
 // openOld opens a desk of the run that this one retries; nil = there is none. A crash may have come after it
 // was archived.
 func (t *Turn) openOld(dir string) *desk.Desk {
+	if dir == t.Dir && (t.Before != nil || t.Opened != nil) { // a desk of this run has the place
+		dir = t.Replaced
+	}
 	if dir == "" {
 		return nil
 	}

@@ -454,3 +454,26 @@ func TestACrashAfterTheArchivingOfAnOldDesk(t *testing.T) {
 		}
 	}
 }
+
+// A worker changes inputs that a retry took from the desk whose place it has. The next attempt takes them from
+// that desk again, and not from the one that the worker has changed.
+func TestChangedInputsOfARetry(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	write(b.dir(), "inbox/mine", "m")
+	first := b.turn(func(dir string) {
+		b.must(os.Remove(filepath.Join(dir, "inbox/mine")))
+		write(dir, "inbox/mine", "changed")
+		deliver(dir)
+	})
+	first.Corrected = b.dir()
+	if err := b.do(first); swarm.KindOf(err) != swarm.Unexpected {
+		t.Fatal(err)
+	}
+	next := b.after(deliver)
+	next.Corrected, next.Replaced = b.dir(), b.opened[len(b.opened)-1].Archived
+	b.must(b.do(next))
+	if b.text("inbox/mine") != "m" || b.text("outbox/partial/t") != "t" {
+		t.Errorf("the input is %q, %q", b.text("inbox/mine"), b.notices)
+	}
+}
