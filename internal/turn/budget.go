@@ -316,11 +316,15 @@ func (r *Runner) clearPending(w *work) {
 // so a budget of calls alone needs no further reservations.
 //
 // A swarm that does the turn counts its calls, and reserves less again when its turns have ended, so
-// that others have the room.
+// that others have the room. After a cut of the turn it still reserves: it ends by itself, and a
+// failed reservation would stop it before it has counted what it used.
 func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
 	bySwarm := w.task.Swarm != nil
 	if !slices.ContainsFunc(w.limited(), func(b swarm.Budget) bool { return b.Tokens > 0 || b.USD > 0 || bySwarm && b.Calls > 0 }) {
 		return nil
+	}
+	if bySwarm {
+		ctx = context.WithoutCancel(ctx)
 	}
 	has := w.need
 	return func(need swarm.Usage) error {

@@ -248,6 +248,21 @@ func TestASwarmReservesItsCallsOnce(t *testing.T) {
 	b.ended(r, err, "")
 }
 
+// A swarm whose turn is cut ends by itself. Until then its turns reserve what they need.
+func TestASwarmReservesAfterACut(t *testing.T) {
+	b, _ := newBudget(t, 1, swarm.Budget{Calls: 8}, func(p *swarm.Plan) { p.Tasks[0].Swarm = &swarm.SwarmTask{} })
+	r, err := b.owner(b.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandCancel, Target: "t1"})})
+		<-ctx.Done()
+		b.check(r.Reserve(swarm.Usage{Calls: 5}))
+		return provider.Reply{Free: true, Usage: swarm.Usage{Calls: 5}}, context.Cause(ctx)
+	}).Do(t.Context(), "root", task(1))
+	b.ended(r, err, swarm.CutByCancel)
+	if r.Usage.Calls != 5 {
+		t.Errorf("the cut swarm used %+v", r.Usage)
+	}
+}
+
 // A turn that cannot be started again was started before: its cut call stays used.
 func TestARefusedTurnGivesNothingBack(t *testing.T) {
 	b, _ := newBudget(t, 2, swarm.Budget{Calls: 2})
