@@ -204,6 +204,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	var out Output
 	var session string
 	var action swarm.ActionKind
+	var unbegun bool
 	if t.agent >= 0 {
 		session = r.agents[t.agent].Session
 	}
@@ -224,6 +225,8 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 			ok = set(&session, m.value)
 		case "hint":
 			ok = set(&t.Hint, m.value)
+		case "unbegun":
+			unbegun = string(m.value) == "true"
 		case "action":
 			act := readAction(m.value)
 			action, t.Doing = act.Kind, DescribeAction(&act)
@@ -243,6 +246,9 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	if !t.Began.IsZero() {
 		t.Busy += e.Time.Sub(t.Began)
 		t.Began = time.Time{}
+	}
+	if unbegun && t.Reserved.CutCalls > 0 { // its swarm does not go on, so nothing else counts what that has used
+		r.addUsage(t, t.Reserved)
 	}
 	t.Turn, t.Reserved = e.Turn, swarm.Usage{}
 	r.addUsage(t, usage)
@@ -473,6 +479,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 	case swarm.RunOwned:
 		for i := range r.tasks { // their turns were cut with the process before, and start again
 			if r.team == nil && r.sched.Task(i).Swarm != nil {
+				r.tasks[i].Reserved = r.tasks[i].Reserved.AsCut()
 				continue // its swarm goes on, and counts what it has used
 			}
 			r.addUsage(&r.tasks[i], r.tasks[i].Reserved.AsCut())

@@ -481,3 +481,35 @@ func TestCutTurnsAreInTheUsage(t *testing.T) {
 		check("at its end", fold(t, New("r1"), s.events).Picture().Abandoned("gone"), want.Plus(used))
 	}
 }
+
+// The swarm of a cut turn goes on with the next start, and its end counts all that it has used. If
+// the turn is refused instead, what the swarm had reserved counts, once. A refused start that no crash
+// cut has used nothing.
+func TestACutSwarmIsInTheUsage(t *testing.T) {
+	reserves, used := swarm.Usage{Calls: 5, InputTokens: 100}, swarm.Usage{Calls: 6, InputTokens: 80}
+	for name, c := range map[string]struct {
+		owned, again bool
+		end          swarm.CallEnd
+		want         swarm.Usage
+	}{
+		"goes on":      {true, true, swarm.CallEnd{Status: swarm.CallOK, Usage: used}, used},
+		"is cancelled": {true, false, swarm.CallEnd{Status: swarm.CallCut, Kind: swarm.CutByCancel, Unbegun: true}, reserves.AsCut()},
+		"has no room":  {false, false, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.OverBudget, Unbegun: true}, swarm.Usage{}},
+	} {
+		s := newSim(t, 1, &swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}},
+			Tasks: []swarm.Task{{Name: "a", Agent: "a", Swarm: &swarm.SwarmTask{}}}})
+		s.tell(swarm.Event{Kind: swarm.TaskStarted, Task: "a", Agent: "a"}, swarm.Iteration{Iteration: 1})
+		start := swarm.Event{Kind: swarm.TurnStarted, Task: "a", Agent: "a", Turn: "a/1/1"}
+		s.tell(start, swarm.TurnStart{Attempt: 1, Start: 1, Reserves: reserves})
+		if c.owned {
+			s.tell(swarm.Event{Kind: swarm.RunOwned}, swarm.Ownership{Fence: 2})
+		}
+		if c.again {
+			s.tell(start, swarm.TurnStart{Attempt: 1, Start: 2, Reserves: reserves})
+		}
+		s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "a", Agent: "a", Turn: "a/1/1"}, c.end)
+		if p := fold(t, New("r1"), s.events).Picture(); p.Usage != c.want || p.Tasks[0].Usage != c.want || p.Agents[0].Usage != c.want {
+			t.Errorf("a swarm that %s: %+v, %+v, %+v, want %+v", name, p.Usage, p.Tasks[0].Usage, p.Agents[0].Usage, c.want)
+		}
+	}
+}
