@@ -49,17 +49,27 @@ func (t *Team) reserving() bool {
 // budget.
 func (m *Member) awaitsRoom() bool { return m.State == MemberDue && m.Crowded > 0 && !m.Called }
 
-// comesFirst says whether a member waits for room, or has its turn after such a wait.
-func (m *Member) comesFirst() bool {
-	return m.awaitsRoom() || m.Called && (m.State == MemberDue || m.InTurn())
+// mayBegin says whether a member that is due waits neither for a provider's limit nor for a delay.
+func (t *Team) mayBegin(m *Member) bool { return t.held(m) == nil && !t.Now.Before(m.Retry) }
+
+// crowded says whether a member has its turn after it waited for room, or could try again. One that
+// a limit holds back keeps nobody waiting.
+func (t *Team) crowded() bool {
+	return t.anyMember(func(m *Member) bool {
+		return m.Called && m.InTurn() || (m.awaitsRoom() || m.Called && m.State == MemberDue) && t.mayBegin(m)
+	})
 }
 
 // callNext lets the member try again that has waited longest for room. It calls one for each turn
-// that has ended. Otherwise each end of a turn would let all of them try, most of them in vain.
+// that has ended. Otherwise each end of a turn would let all of them try, most of them in vain. A
+// member that a limit holds back is called if no other waits.
 func (t *Team) callNext() {
 	var first *Member
 	for i := range t.Members {
-		if m := &t.Members[i]; m.awaitsRoom() && (first == nil || m.Crowded < first.Crowded) {
+		m := &t.Members[i]
+		switch {
+		case !m.awaitsRoom():
+		case first == nil, t.mayBegin(m) && !t.mayBegin(first), t.mayBegin(m) == t.mayBegin(first) && m.Crowded < first.Crowded:
 			first = m
 		}
 	}

@@ -148,7 +148,7 @@ func (t *Team) turns() (steps []TeamStep) {
 	if !t.going() {
 		return nil
 	}
-	running, reserving, crowded := t.Running(), t.reserving(), t.anyMember((*Member).comesFirst)
+	running, reserving, crowded := t.Running(), t.reserving(), t.crowded()
 	for pass := range 3 {
 		for i := range t.Members {
 			m := &t.Members[i]

@@ -113,6 +113,12 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 		f.Kind = swarm.RunOwned
 	case "spent":
 		f.Kind = swarm.BudgetSpent
+	case "crowded": // the budget has no room for its turn
+		f.Kind, f.Body = swarm.TurnEnded, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.OverBudget, Unbegun: true, Crowded: true}
+	case "limited": // the subject is a provider
+		f.Kind, f.Body = swarm.LimitReached, swarm.Limit{Provider: w[0], Until: c.now.Add(time.Hour)}
+	case "unlimited":
+		f.Kind, f.Body = swarm.LimitEnded, swarm.Limit{Provider: w[0]}
 	case "later":
 		by, _ := time.ParseDuration(rest)
 		c.now = c.now.Add(by)
@@ -298,6 +304,30 @@ func TestTeamSteps(t *testing.T) {
 				t.Errorf("it is over: %v", !c.over)
 			}
 		})
+	}
+}
+
+// A member that waits for room in the budget comes before others, but not while the limit of its
+// provider, p, holds it back. The turn of the judge goes on all the time.
+func TestOneThatALimitHoldsBackKeepsNobodyFromTheRoom(t *testing.T) {
+	const begin = "run taken; judge begins; user writes lead; lead begins; "
+	for _, c := range []struct{ happens, want string }{
+		{"lead crowded; user writes coder", ""},
+		{"lead crowded; p limited; user writes coder", "turn coder/1/1"},
+		{"lead crowded; p limited; user writes coder; p unlimited", ""},
+		{"coder begins; lead crowded; p limited; coder finishes; user writes coder", "turn coder/2/1"}, // the lead is called
+		{"coder begins; lead crowded; p limited; coder finishes; user writes coder; p unlimited", "turn lead/1/2"},
+		{"coder begins; user writes tester; tester begins; lead crowded; tester crowded; coder finishes", "turn lead/1/2"},
+		{"coder begins; user writes tester; tester begins; lead crowded; tester crowded; p limited; coder finishes", "turn tester/1/2"},
+	} {
+		crew := newCrew(t, func(p *swarm.Plan) {
+			p.MaxParallel = 0
+			p.Agents[0].Provider = "p"
+		})
+		crew.happens(begin + c.happens)
+		if got := strings.Join(crew.steps(), "; "); got != c.want {
+			t.Errorf("%s: to do: %q, want %q", c.happens, got, c.want)
+		}
 	}
 }
 
