@@ -18,15 +18,37 @@ func (b *Bundle) HoldAnswer(query string) error {
 	if !p.Budget.LimitsUse() {
 		return nil
 	}
-	held := p.Swarm.Costs.Answer.Use
-	made := prompt.BuildIteration(&prompt.Iteration{Task: query, Number: 1, Of: p.Swarm.Iterations})
-	first := costOf(p, plan.WantAction, []swarm.Agent{p.Swarm.Worker}, int64(len(made.Text)))
-	least := p.Swarm.Costs.Division.Use.Plus(held).Plus(first.Use)
-	if err := checkLeast(p.Budget, least); err != nil {
+	if err := b.CheckLeast(query, p.Budget, "", ""); err != nil {
 		return err
 	}
-	p.Budget.Held = held
+	p.Budget.Held = p.Swarm.Costs.Answer.Use
 	return nil
+}
+
+// CheckLeast returns an error if a budget is smaller than what the smallest swarm may need. It is the
+// budget of a task or an agent with a name; without one it is that of the run. HoldAnswer comes first.
+func (b *Bundle) CheckLeast(query string, budget swarm.Budget, what, name string) error {
+	p := &b.Plan
+	made := prompt.BuildIteration(&prompt.Iteration{Task: query, Number: 1, Of: p.Swarm.Iterations})
+	first := costOf(p, plan.WantAction, []swarm.Agent{p.Swarm.Worker}, int64(len(made.Text)))
+	least := p.Swarm.Costs.Division.Use.Plus(p.Swarm.Costs.Answer.Use).Plus(first.Use)
+	key, has, needs := "", "", ""
+	switch b := budget; {
+	case b.Calls > 0 && b.Calls < least.Calls:
+		key, has, needs = "calls", fmt.Sprint(b.Calls), fmt.Sprint(least.Calls)
+	case b.Tokens > 0 && b.Tokens < least.Tokens():
+		key, has, needs = "tokens", fmt.Sprint(b.Tokens), fmt.Sprint(least.Tokens())
+	case b.USD > 0 && b.USD < least.USD:
+		key, has, needs = "usd", fmt.Sprintf("%.4g", b.USD), fmt.Sprintf("%.2f", least.USD+0.005)
+	default:
+		return nil
+	}
+	whose, path := "the budget", "budget."+key
+	if name != "" {
+		whose, path = fmt.Sprintf("the budget of the %s %q", what, name), what+"s."+name+"."+path
+	}
+	return swarm.Errorf(swarm.BadInput, "%s has %s: %s, and the smallest swarm may need %s, for one division, one iteration and the answer", whose, key, has, needs).
+		WithHint("raise it: --set %s=%s", path, needs)
 }
 
 // swarmCosts returns what the turns of a swarm cost.
@@ -80,21 +102,4 @@ func costOf(p *swarm.Plan, want plan.Want, of []swarm.Agent, bytes int64) (c swa
 		}
 	}
 	return c
-}
-
-// checkLeast returns an error if a budget is smaller than what the smallest swarm may need.
-func checkLeast(b swarm.Budget, least swarm.Usage) error {
-	key, has, needs := "", "", ""
-	switch {
-	case b.Calls > 0 && b.Calls < least.Calls:
-		key, has, needs = "calls", fmt.Sprint(b.Calls), fmt.Sprint(least.Calls)
-	case b.Tokens > 0 && b.Tokens < least.Tokens():
-		key, has, needs = "tokens", fmt.Sprint(b.Tokens), fmt.Sprint(least.Tokens())
-	case b.USD > 0 && b.USD < least.USD:
-		key, has, needs = "usd", fmt.Sprintf("%.4g", b.USD), fmt.Sprintf("%.2f", least.USD+0.005)
-	default:
-		return nil
-	}
-	return swarm.Errorf(swarm.BadInput, "the budget has %s: %s, and the smallest swarm may need %s, for one division, one iteration and the answer", key, has, needs).
-		WithHint("raise it: --set budget.%s=%s", key, needs)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -93,7 +94,7 @@ func (s *childSwarm) open(ctx context.Context, req provider.Request) (child *Run
 	return child, true, err
 }
 
-// planOf makes the plan of the swarm. It has what is left of the budget.
+// planOf makes the plan of the swarm. It has what is left of the budgets against which its turn counts.
 func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error) {
 	p, rules, query := *s.plan, s.task.Swarm.Swarm, []byte(req.Prompt)
 	rules.Query, rules.Worker = swarm.HashOf(query), *s.agent
@@ -109,11 +110,14 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 	if p.Desks != "" { // the folder itself is that of this run
 		p.Desks = filepath.Join(p.Desks, string(ChildID(s.d.ID, req.Turn)))
 	}
-	v, err := View(s.d.log, s.d.ID)
+	shares, err := s.shares()
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Budget = p.Budget.Minus(v.Picture().Usage, time.Since(s.d.start.Time))
+	p.Budget = swarm.Budget{}
+	for _, share := range shares {
+		p.Budget = p.Budget.Within(share.left)
+	}
 	bodies := [][]byte{query}
 	for _, spec := range p.Providers {
 		if spec.Script != "" {
@@ -125,22 +129,58 @@ func (s *childSwarm) planOf(req provider.Request) (*swarm.Plan, [][]byte, error)
 		}
 	}
 	b := &compose.Bundle{Plan: p}
-	return &b.Plan, bodies, s.holdAnswer(b, string(query))
+	return &b.Plan, bodies, s.holdAnswer(b, string(query), shares)
 }
 
-// holdAnswer holds back the answer in the budget of a swarm. If what is left of the run's budget
-// cannot pay for a swarm, that budget is spent: another attempt would end the same.
-func (s *childSwarm) holdAnswer(b *compose.Bundle, query string) error {
+// A budgetShare is a budget against which the turn of a swarm counts: that of the run, of its agent or
+// of its task.
+type budgetShare struct {
+	what, name  string // agent or task, without the copy's number; "" = the run
+	whole, left swarm.Budget
+	over        swarm.ErrorKind // the error if it is spent
+}
+
+// shares returns the budgets against which the swarm counts. Copies share theirs.
+func (s *childSwarm) shares() ([]budgetShare, error) {
+	v, err := View(s.d.log, s.d.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := v.Picture()
+	agent := budgetShare{what: "agent", name: cmp.Or(s.agent.Base, s.agent.Name), whole: s.agent.Budget, over: swarm.OverShare}
+	task := budgetShare{what: "task", name: cmp.Or(s.task.Base, s.task.Name), whole: s.task.Budget, over: swarm.OverShare}
+	var byAgent, byTask swarm.Usage
+	for i := range p.Agents {
+		if a := &p.Agents[i]; cmp.Or(a.Base, a.Name) == agent.name {
+			byAgent = byAgent.Plus(a.Usage)
+		}
+	}
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; cmp.Or(t.Base, t.Name) == task.name {
+			byTask = byTask.Plus(t.Usage)
+		}
+	}
+	agent.left, task.left = agent.whole.Minus(byAgent, 0), task.whole.Minus(byTask, 0)
+	run := budgetShare{whole: s.plan.Budget, left: s.plan.Budget.Minus(p.Usage, time.Since(s.d.start.Time)), over: swarm.OverBudget}
+	return []budgetShare{run, agent, task}, nil
+}
+
+// holdAnswer holds back the answer in the budget of a swarm. If what is left of a budget cannot pay for
+// a swarm, that budget is spent: another attempt would end the same.
+func (s *childSwarm) holdAnswer(b *compose.Bundle, query string, shares []budgetShare) error {
 	err := b.HoldAnswer(query)
 	if err == nil {
 		return nil
 	}
-	whole := &compose.Bundle{Plan: b.Plan}
-	whole.Plan.Budget = s.plan.Budget
-	if small := whole.HoldAnswer(query); small != nil {
-		return swarm.Errorf(swarm.OverBudget, "%w; %s", small, swarm.HintOf(small))
+	for _, share := range shares {
+		if small := b.CheckLeast(query, share.whole, share.what, share.name); small != nil {
+			return swarm.Errorf(share.over, "%w; %s", small, swarm.HintOf(small))
+		}
+		if less := b.CheckLeast(query, share.left, share.what, share.name); less != nil {
+			return swarm.Errorf(share.over, "too little is left for a swarm: %w; to run it again with the whole budget: swarm retry %s", less, s.d.ID)
+		}
 	}
-	return swarm.Errorf(swarm.OverBudget, "too little is left for a swarm: %w; to run it again with the whole budget: swarm retry %s", err, s.d.ID)
+	return err
 }
 
 // drive drives the swarm to its end. Pauses of the run that it belongs to are passed on. What it uses
