@@ -2,8 +2,10 @@ package coding
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +253,28 @@ func TestCodexAsks(t *testing.T) {
 				t.Errorf("the hint is %q, want %q", e.Hint, c.hint)
 			}
 		})
+	}
+}
+
+// Two tools of a server are called with the same arguments: a person is never asked about the wrong one.
+func TestCodexAsksAboutTheToolThatItNames(t *testing.T) {
+	call := func(tool string) codexItem {
+		return codexItem{Type: "mcpToolCall", Server: "github", Tool: tool, Arguments: json.RawMessage(`{"n": 1}`)}
+	}
+	both := map[string]codexItem{"l": call("list"), "d": call("delete"), "other": {Type: "mcpToolCall", Server: "jira", Tool: "list", Arguments: json.RawMessage(`{"n": 1}`)}}
+	for range 20 { // the order of a map is random
+		for message, want := range map[string]string{
+			`Allow the github MCP server to run tool "list"?`:   "mcp__github__list",
+			`Allow the github MCP server to run tool "delete"?`: "mcp__github__delete",
+			"May I?": "mcp__github",
+		} {
+			r := &codexRequest{ServerName: "github", Message: message}
+			r.Meta.Params = json.RawMessage(`{"n":1}`)
+			items, tool := (&codexServer{started: both}).mcpCall(r)
+			if slices.Sort(items); tool != want || !slices.Equal(items, []string{"d", "l"}) {
+				t.Fatalf("%s: %q of %q, want %q", message, tool, items, want)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"swarm"
 	"swarm/internal/permission"
@@ -17,7 +21,7 @@ import (
 
 // A codexQuestion is a request for a permission.
 type codexQuestion struct {
-	item    string // the item that waits for the answer; "" = unknown
+	items   []string // the items of which one waits for the answer
 	tool    string
 	server  string // the MCP server whose tool it is, or ""
 	input   any    // what the person sees
@@ -31,7 +35,7 @@ type codexRequest struct {
 	ItemID, Reason, Command, Kind, Cwd, GrantRoot string
 	Network                                       json.RawMessage `json:"networkApprovalContext"`
 	Permissions                                   json.RawMessage
-	ServerName                                    string
+	ServerName, Message                           string
 	Meta                                          struct {
 		Kind   string          `json:"codex_approval_kind"`
 		Params json.RawMessage `json:"tool_params"`
@@ -87,7 +91,7 @@ func (e *codexServer) withdraw(id string) {
 // that an approval, which is a yes or a no to a tool, does not answer.
 func (e *codexServer) question(method string, r *codexRequest) *codexQuestion {
 	decision := func(word string) object { return object{"decision": word} }
-	q := &codexQuestion{item: r.ItemID, yes: decision("accept"), no: decision("decline")}
+	q := &codexQuestion{items: []string{r.ItemID}, yes: decision("accept"), no: decision("decline")}
 	switch method {
 	case "item/commandExecution/requestApproval":
 		same := object{"command": cmp.Or(r.Command, e.started[r.ItemID].Command)}
@@ -119,7 +123,7 @@ func (e *codexServer) question(method string, r *codexRequest) *codexQuestion {
 		if r.Meta.Kind != "mcp_tool_call" {
 			return nil
 		}
-		q.item, q.tool = e.mcpCall(r.ServerName, r.Meta.Params)
+		q.items, q.tool = e.mcpCall(r)
 		q.server, q.same = r.ServerName, r.Meta.Params
 		q.yes, q.no = object{"action": "accept", "content": object{}}, object{"action": "decline"}
 	default:
@@ -138,15 +142,26 @@ func with(fields object, name string, value any) object {
 }
 
 // mcpCall finds the tool call of an MCP server that waits for a permission. The request itself names
-// the tool only in a sentence.
-func (e *codexServer) mcpCall(server string, args json.RawMessage) (item, tool string) {
+// the tool only in its message. Calls of several tools may have the same arguments. If the message
+// names none of these, the tool is unknown, and a person is asked about the server.
+func (e *codexServer) mcpCall(r *codexRequest) (items []string, tool string) {
+	all, named := map[string]bool{}, map[string]bool{}
 	for id, i := range e.started {
-		if i.Server == server && callKey("", i.Arguments) == callKey("", args) {
-			name, _ := i.call()
-			return id, name
+		if i.Server != r.ServerName || callKey("", i.Arguments) != callKey("", r.Meta.Params) {
+			continue
+		}
+		name, _ := i.call()
+		items, all[name] = append(items, id), true
+		if strings.Contains(r.Message, strconv.Quote(i.Tool)) {
+			named[name] = true
 		}
 	}
-	return "", "mcp__" + server
+	for _, tools := range []map[string]bool{all, named} {
+		if len(tools) == 1 {
+			return items, slices.Collect(maps.Keys(tools))[0]
+		}
+	}
+	return items, "mcp__" + r.ServerName
 }
 
 // decidePermission decides on a request: nil allows it.
@@ -162,7 +177,9 @@ func (e *codexServer) decidePermission(ctx context.Context, q *codexQuestion, sh
 
 // noteDecision notes what was decided. A person's no does not fail the turn, and any other does.
 func (e *codexServer) noteDecision(q *codexQuestion, input string, err error) {
-	e.decided[q.item] = true
+	for _, id := range q.items {
+		e.decided[id] = true
+	}
 	if _, byPerson := errors.AsType[provider.PersonRefused](err); err == nil || byPerson || e.denied != nil {
 		return
 	}
