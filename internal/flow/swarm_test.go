@@ -41,6 +41,7 @@ type hive struct {
 	refused map[string]bool // requests for help, by id
 	same    map[string]bool // agents whose turns all have the same output
 	full    bool            // no other agent may be added
+	queue   time.Duration   // passes while an agent waits for room in the budget
 }
 
 // helped is what granted help adds.
@@ -310,6 +311,8 @@ func TestSwarm(t *testing.T) {
 			begin + "go a/1/1; go b/1/1; go action/a/1/1; go action/b/1/1; go a/2/1; go b/2/1; budget_spent; agent_ended a: spent; return a; go action/b/2/1; agent_ended b: spent; return b; go supervisor/2/1; run_ended failed 3"},
 		{"no room beside the turn of another: it waits, and uses no iteration", "a b", few(1), hive{world: world{ends: map[string]string{"a/1/1": "crowded"}}, acts: map[string]string{"b/1/1": "done", "a/1/2": "done"}},
 			begin + "go a/1/1; go b/1/1; task_retrying a for room; agent_ended b: done; return b; go a/1/2; agent_ended a: done; return a; go supervisor/2/1; run_ended completed 0"},
+		{"the wait for room is none of its time", "a b", few(1), hive{queue: time.Hour, world: world{ends: map[string]string{"a/1/1": "crowded"}}, acts: map[string]string{"b/1/1": "done", "a/1/2": "done"}},
+			begin + "go a/1/1; go b/1/1; task_retrying a for room; agent_ended b: done; return b; go a/1/2; agent_ended a: done; return a; go supervisor/2/1; run_ended completed 0"},
 		{"each end of a turn lets one of those that wait try again", "a b c", few(2), hive{world: world{ends: map[string]string{"a/1/1": "crowded", "b/1/1": "crowded"}},
 			acts: map[string]string{"a/1/2": "done", "b/1/2": "done", "c/2/1": "done"}},
 			begin + "go a/1/1; go b/1/1; go c/1/1; task_retrying a for room; task_retrying b for room; go action/c/1/1; go a/1/2; agent_ended a: done; return a; go b/1/2; " +
@@ -391,6 +394,9 @@ func (h *hive) Tell(f flow.Fact) error {
 		h.jump = time.Hour // people take their time
 		id := f.Body.(swarm.Approval).ID
 		h.control(h.acts[strings.TrimPrefix(id, swarm.Supervisor+"/")] + " " + id)
+	}
+	if r, ok := f.Body.(swarm.Retry); ok && r.Room {
+		h.jump = h.queue
 	}
 	if e, ok := f.Body.(swarm.AgentEnd); ok {
 		h.told = append(h.told, "agent_ended "+f.Agent+": "+string(e.Outcome))

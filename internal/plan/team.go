@@ -74,7 +74,7 @@ type Member struct {
 	PauseAt time.Time `json:"pause_at,omitzero"`  // when a person paused it; zero = it is not paused
 
 	Route   Route     `json:"route,omitzero"`
-	LimitAt time.Time `json:"limit_at,omitzero"` // since when a limit keeps it from a turn; zero = none does
+	HeldAt  time.Time `json:"limit_at,omitzero"` // since when a limit, or the lack of room in the budget, keeps it from a turn; zero = none does
 	Limited time.Time `json:"limited,omitzero"`  // the first of the attempts of its turn that a limit ended; zero = none
 	Using   string    `json:"-"`                 // of the loop: the provider of its turn; "" = its own
 	Crowded int64     `json:"crowded,omitempty"` // the end of the last attempt of its turn, if the budget had no room for it; 0 = it had

@@ -97,6 +97,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	switch f.Kind {
 	case swarm.TurnStarted:
 		m.begin(f.Turn, f.Seq)
+		t.holdBackMember(m)
 		t.startClock(m)
 	case swarm.TurnEnded:
 		t.endTurn(m, f.Turn, f.Body.(swarm.CallEnd))
@@ -182,6 +183,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	if !m.acting() {
 		m.rest()
 	}
+	t.holdBackMember(m)
 	if len(t.Limits) > 0 {
 		t.holdBack()
 	}
@@ -197,6 +199,7 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 		}
 	}
 	m.Crowded, m.Called = 0, false
+	t.holdBackMember(m)
 	if m.Leave == Leaves {
 		m.Leave = Stays
 	}
@@ -344,8 +347,8 @@ func (t *Team) postpone(by time.Duration) {
 		if !m.PauseAt.IsZero() { // resuming the agent must not delay them twice
 			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)
 		}
-		if !m.LimitAt.IsZero() { // nor must the end of a limit
-			m.LimitAt = earlier(m.LimitAt.Add(by), t.Now)
+		if !m.HeldAt.IsZero() { // nor must the end of a limit, or room
+			m.HeldAt = earlier(m.HeldAt.Add(by), t.Now)
 		}
 	}
 	for i := range t.Owed {

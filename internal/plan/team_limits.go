@@ -25,20 +25,24 @@ func (t *Team) held(m *Member) *Limit {
 	return l
 }
 
-// holdBack records since when a limit keeps each member from a turn. The time does not count for the
-// replies that the member owes, nor for its own work.
+// holdBack records since when a limit keeps each member from a turn.
 func (t *Team) holdBack() {
 	for i := range t.Members {
-		m := &t.Members[i]
-		switch held := t.held(m) != nil; {
-		case held && m.LimitAt.IsZero():
-			m.LimitAt = t.Now
-		case !held && !m.LimitAt.IsZero():
-			by := t.Now.Sub(m.LimitAt)
-			t.postponeReplies(m.Name, by)
-			t.postponeEnd(m, by)
-			m.LimitAt = time.Time{}
-		}
+		t.holdBackMember(&t.Members[i])
+	}
+}
+
+// holdBackMember records since when a limit, or the lack of room in the budget, keeps a member from a
+// turn. The time does not count for the replies that the member owes, nor for its own work.
+func (t *Team) holdBackMember(m *Member) {
+	switch held := m.Crowded > 0 || t.held(m) != nil; {
+	case held && m.HeldAt.IsZero():
+		m.HeldAt = t.Now
+	case !held && !m.HeldAt.IsZero():
+		by := t.Now.Sub(m.HeldAt)
+		t.postponeReplies(m.Name, by)
+		t.postponeEnd(m, by)
+		m.HeldAt = time.Time{}
 	}
 }
 

@@ -94,11 +94,12 @@ func (t *Team) lateReplies() (steps []TeamStep) {
 }
 
 // replyDue is when a reply needs a reminder, or is to be given up if over is set; zero = never. The
-// timeout does not apply to a member that is paused, or that a limit holds back.
+// timeout does not apply to a member that is paused, that a limit holds back, or that waits for room in
+// the budget.
 func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	limit := t.Rules.ReplyTimeout
 	paused, _ := t.Paused(o.To)
-	if m := t.Member(o.To); m != nil && !m.LimitAt.IsZero() {
+	if m := t.Member(o.To); m != nil && !m.HeldAt.IsZero() {
 		paused = true
 	}
 	switch {
@@ -167,6 +168,7 @@ func (t *Team) turns() (steps []TeamStep) {
 					m.Using, _ = t.Limits.Choose(m.Route)
 				}
 				m.begin(m.nextTurn(), t.Seen)
+				t.holdBackMember(m)
 				t.startClock(m)
 				steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
 				reserving = true
@@ -252,7 +254,7 @@ func (t *Team) Due() (due time.Time) {
 		if t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
 		}
-		if m.Effort != nil && m.End == nil && !m.InTurn() && m.LimitAt.IsZero() && m.PauseAt.IsZero() { // a turn watches its own time
+		if m.Effort != nil && m.End == nil && !m.InTurn() && m.HeldAt.IsZero() && m.PauseAt.IsZero() { // a turn watches its own time
 			due = earlier(due, t.deadline(m))
 		}
 	}

@@ -290,6 +290,9 @@ func TestTeamSteps(t *testing.T) {
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; run later 5m", "remind coder m-leadcoder", false},
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; coder reminded m-leadcoder; run later 10m", "give up coder m-leadcoder", false},
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; coder paused; run later 10m", "", false},
+		{"run taken; judge begins; lead asks coder; coder begins; coder crowded; run later 10m", "", false}, // it waits for room in the budget
+		{"run taken; judge begins; lead asks coder; coder begins; coder crowded; run later 10m; coder begins coder/1/2; run later 4m", "", false},
+		{"run taken; judge begins; lead asks coder; coder begins; coder crowded; run later 10m; coder begins coder/1/2; run later 5m", "remind coder m-leadcoder", false},
 		{"run taken; lead begins; lead asks user; lead ends", "", false}, // a person may take any time
 		{"run taken; lead begins; lead wishes w; lead ends", "", false},
 		{"run taken; lead begins; lead wishes w; lead ends; user answered w", "deal with lead w", true},

@@ -171,7 +171,7 @@ func Delay(failures int) time.Duration { return min(time.Duration(failures)*dela
 // Expired says whether a member's time is over.
 func (t *Team) Expired(m *Member) bool {
 	at := t.deadline(m)
-	return !at.IsZero() && !earlier(t.clock(m), m.LimitAt).Before(at)
+	return !at.IsZero() && !earlier(t.clock(m), m.HeldAt).Before(at)
 }
 
 // clock is the time by which the deadline of a member is judged. It stands still while a person has
