@@ -98,11 +98,11 @@ func (r ToolResult) WithoutImages() ToolResult {
 	return r
 }
 
-// ImagesSize is what the images of the result count for: a model reads an image as so many tokens,
-// however many bytes it has.
+// ImagesSize returns the size of the images in bytes of text that cost a model as much. The cost of
+// an image does not depend on its bytes.
 func (r *ToolResult) ImagesSize() int64 { return int64(len(r.Images)) * imageTokens * 4 }
 
-// imageTokens is what the vendors count for a large image.
+// imageTokens is the number of tokens that vendors count for a large image.
 const imageTokens = 1600
 
 // Size returns how many bytes of the message a model reads.

@@ -10,8 +10,8 @@ type DeskOpening struct {
 	Dir      string `json:"dir"` // absolute
 	Worker   Worker `json:"worker"`
 	Manifest Hash   `json:"manifest"` // the inputs with their hashes, as JSON: changes of the worker are found by it
-	// Archived is where the desk is now that was in Dir before: one of an earlier iteration, or one that
-	// could not be used; "" = there was none.
+	// Archived is the new path of the desk that was in Dir before: a desk of an earlier iteration,
+	// or one that could not be used. "" means that there was none.
 	Archived string    `json:"archived,omitempty"`
 	Until    time.Time `json:"until,omitzero"` // when the attempt ends by itself; zero = it does not
 }
@@ -53,8 +53,8 @@ type DeskCriterion struct {
 	Met  bool   `json:"met"`
 }
 
-// DeskKey is the key of the event that a turn's desk was opened. After a crash the turn opens it again: that
-// key ends in /2, and so on.
+// DeskKey is the key of the event that records the opening of a turn's desk. After a crash the turn
+// opens the desk again: the key of the second opening ends in /2, and so on.
 func DeskKey(turn TurnID) string { return DeskKeys(string(turn)) }
 
 // DeskKeys is the beginning of those keys, for turns whose ids begin so.

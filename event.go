@@ -677,8 +677,8 @@ type CallEnd struct {
 	// Unbegun says that the turn ended without a call of the provider. A crash cut any start that
 	// the log has.
 	Unbegun bool `json:"unbegun,omitempty"`
-	// Crowded says that the budget had no room for the turn because of what other turns had
-	// reserved. A turn mostly uses less than it reserves, so there may be room when one has ended.
+	// Crowded says that the reservations of other turns left no room in the budget for this turn.
+	// Turns usually use less than they reserve, so there may be room when another turn ends.
 	Crowded bool   `json:"crowded,omitempty"`
 	Session string `json:"session,omitempty"` // the session, for later turns to continue
 	// SessionTotal is what the session has cost in all, from a program that reports nothing else. The

@@ -85,7 +85,8 @@ type Task struct {
 	OldDesk string `json:"old_desk,omitempty"`
 	// OldInstructions says that the person has also rewritten the instructions.
 	OldInstructions bool `json:"old_instructions,omitempty"`
-	// LateDesk is the task's desk in that run, if somebody outside finished there when the attempt had ended.
+	// LateDesk is the task's desk in that run, if an external worker finished there after the attempt
+	// had ended.
 	LateDesk string     `json:"late_desk,omitempty"`
 	Files    []string   `json:"files,omitempty"` // files and folders that its desk gets; absolute
 	Swarm    *SwarmTask `json:"swarm,omitempty"` // a swarm does it, and its agents are like Agent; nil = the agent does

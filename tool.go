@@ -23,7 +23,7 @@ type ToolSpec struct {
 	Schema      json.RawMessage // of the arguments, which are one object; nil = any
 }
 
-// Size returns about how many bytes of the description a model reads.
+// Size returns the approximate number of bytes of the description that a model reads.
 func (t *ToolSpec) Size() int64 {
 	const around = 60 // the keys that every API puts around it
 	return int64(len(t.Name) + len(t.Description) + len(t.Schema) + around)
@@ -60,8 +60,8 @@ type ToolImage struct {
 	Data     []byte `json:"data"`
 }
 
-// ImageShown is what the text of a result tells of an image that the model is shown, and imageGone
-// when it is left out later.
+// ImageShown follows an image in the text of a result if the model is shown the image. imageGone
+// replaces ImageShown when the image is left out later.
 const (
 	ImageShown = ", shown to the model"
 	imageGone  = ", no longer shown to the model"

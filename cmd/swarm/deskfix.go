@@ -88,7 +88,7 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 	if wrong != nil && len(command) > 0 {
 		return wrong
 	}
-	if !show && wrong == nil { // what the person changes is a correction, now or later by hand
+	if !show && wrong == nil { // edits of the person count, those made now and those made later by hand
 		manifest, err := d.Record()
 		if err == nil {
 			err = a.keepInputs(d, manifest)
@@ -101,7 +101,7 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		}
 	}
 	next := a.nextAfterFix(d, c)
-	if wrong != nil { // nothing is kept of an inbox that no retry could take
+	if wrong != nil { // a retry could not copy this inbox, so its inputs are not recorded
 		next = "correct " + wrong.Error() + "; then swarm desk fix " + shownDesk(d)
 	}
 	if !a.json {
@@ -189,8 +189,8 @@ func (a *app) nextAfterFix(d *desk.Desk, c *desk.Collection) string {
 	return "swarm desk run --again " + shownDesk(d) + " -- COMMAND"
 }
 
-// checkFixed checks the inbox that a person has corrected. The desk of a run is copied to a new one, so it may
-// have less in it.
+// checkFixed checks the inbox that a person has corrected. A retry copies the inbox of a run's desk
+// to a new desk, so large files are refused there.
 func (a *app) checkFixed(d *desk.Desk) error {
 	errs := wrongInbox(d)
 	odd, large := d.CheckInputs()

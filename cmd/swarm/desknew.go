@@ -14,7 +14,7 @@ import (
 	"swarm/internal/term"
 )
 
-// A newDesk is what the flags of swarm desk new say.
+// A newDesk holds the flags of `swarm desk new`.
 type newDesk struct {
 	template, role        string
 	objective, background string
@@ -81,7 +81,7 @@ func (a *app) makeDesk(dir string, n *newDesk) error {
 		}
 		return err
 	}
-	if _, err := a.home(); err != nil { // it keeps what the inputs are
+	if _, err := a.home(); err != nil { // the state folder records the inputs
 		return err
 	}
 	n.objective = strings.TrimSpace(n.objective)
@@ -94,7 +94,7 @@ func (a *app) makeDesk(dir string, n *newDesk) error {
 		return err
 	}
 	defer d.Close()
-	if n.objective == "" { // a person is going to write it
+	if n.objective == "" { // a person will write it
 		manifest.Files = slices.DeleteFunc(manifest.Files, func(f desk.Recorded) bool { return f.Path == desk.InstructionsFile })
 	}
 	if err := a.keepInputs(d, manifest); err != nil {
@@ -111,7 +111,7 @@ func (a *app) makeDesk(dir string, n *newDesk) error {
 	return nil
 }
 
-// setupOf is what the desk starts with: the template, the role, and what the flags add.
+// setupOf returns the initial content of the desk: the template, the role, and what the flags add.
 func (a *app) setupOf(name string, n *newDesk) (desk.Setup, error) {
 	setup, err := desk.Template(n.template)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *app) setupOf(name string, n *newDesk) (desk.Setup, error) {
 	return setup, err
 }
 
-// skillOf is the SKILL.md of an agent of .claude/agents.
+// skillOf returns the SKILL.md of an agent in .claude/agents.
 func (a *app) skillOf(name string) (string, error) {
 	p, err := a.project()
 	if err != nil {

@@ -183,8 +183,8 @@ func (r *deskRun) endOrphans() {
 	process.EndMarked("SWARM_RUN_ID="+string(deskRunID), "SWARM_DESK="+r.Path())
 }
 
-// awaitOthers waits for the desks that this one depends on, and copies what they have for it. It
-// returns the files that are too large to copy.
+// awaitOthers waits for the desks that this desk depends on, and copies their outputs. It returns
+// the outputs that are too large to copy.
 func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) (large []desk.Recorded, err error) {
 	deps, err := d.Dependencies()
 	if err != nil {
@@ -484,7 +484,7 @@ worker is running, and a folder that is no desk, are refused.`,
 	return cmd
 }
 
-// A dissolved is the JSON form of a desk that is gone.
+// A dissolved is the JSON form of a desk that was deleted or archived.
 type dissolved struct {
 	Desk     string `json:"desk"`
 	Path     string `json:"path"`

@@ -35,8 +35,8 @@ type mcpClient struct {
 	file        func(dir string, everywhere bool) string
 	entry       func(server []string) string
 	path        []string // of keys, to the entry
-	// config is the file of a client that gives its servers only those variables of the environment
-	// whose names it has there. Its command cannot write them.
+	// config is the configuration file of a client that passes only listed environment variables to
+	// its servers. The command of the client cannot write that list.
 	config func() string
 }
 
@@ -89,21 +89,21 @@ func codexFile() string {
 	return filepath.Join(dir, "config.toml")
 }
 
-// passedVariables is the line of Codex's configuration with the names of the variables that the server
-// gets: the keys of known vendors, those that the compose file of this folder names, and SWARM_HOME.
-// Values are written nowhere.
+// passedVariables returns the line of Codex's configuration that lists the variables for the
+// server: the keys of known vendors, the variables that the compose file of this folder names, and
+// SWARM_HOME. Values are written nowhere.
 func (a *app) passedVariables() (string, error) {
 	c, err := a.control()
 	if err != nil {
 		return "", err
 	}
-	named, _ := c.Variables((&source{}).request(a, nil)) // the entry is for every folder, also for one without a file
+	named, _ := c.Variables((&source{}).request(a, nil)) // no file is no error: the entry serves every folder
 	names := append(append(providerkind.AllKeyVars(), named...), "SWARM_HOME")
 	slices.Sort(names)
 	return "env_vars = " + string(swarm.Encode(slices.Compact(names))), nil
 }
 
-// passOn writes the line into the entry that the client's own command has made.
+// passOn writes the line into the entry that the client's own command has added.
 func (c *mcpClient) passOn(change *clientChange) error {
 	text, err := os.ReadFile(change.File)
 	head := "[mcp_servers." + driveName + "]\n"

@@ -262,7 +262,8 @@ func greeting(id swarm.RunID, t talk, found []string) string {
 	return text + "/help explains how to write lines, Ctrl-D leaves"
 }
 
-// farewell is the last line of a session in a terminal: how to go on with it, or to look at it.
+// farewell is the last line of a session in a terminal. It says how to continue the session or look
+// at it.
 func farewell(p view.Picture) string {
 	id := string(p.ID)
 	if p.Status == swarm.Interrupted {
@@ -317,15 +318,15 @@ func (a *app) team(t talk) (session.Team, compose.Options, error) {
 	return sessionTeam(b), o, nil
 }
 
-// needed returns the part of a session's agents that must be there before it begins. That is all of
-// those that a file names. Of programs that were found in PATH, it is those that the line speaks to:
-// the others are installed, which is all that anybody has asked of them.
+// needed returns the agents that must be reachable before the session begins. All agents of a file
+// must be. Of the programs found in PATH, only those that the line addresses must be: an installed
+// program need not be signed in.
 func (t talk) needed(b *compose.Bundle, o compose.Options) *compose.Bundle {
 	if o.Found == nil || o.Provider != "" {
 		return b
 	}
 	text := t.line + " "
-	if t.line != "" && t.line[0] != '@' && len(b.Plan.Agents) > 0 { // it goes to the default agent
+	if t.line != "" && t.line[0] != '@' && len(b.Plan.Agents) > 0 { // the line goes to the default agent
 		text = "@" + b.Plan.Agents[0].Name + " " + text
 	}
 	needed := *b

@@ -73,7 +73,7 @@ func (a *app) printDesk(run swarm.RunID, d *view.Desk) {
 	}
 }
 
-// deskNow is where a desk of a run is now. A later run with the same folder for its desks has archived it.
+// deskNow says where a desk is now. A later run that uses the same desk folder has archived it.
 func deskNow(run swarm.RunID, dir string) string {
 	desks := filepath.Dir(dir)
 	if last := desk.LastRun(desks); last != "" && last != run {

@@ -89,8 +89,8 @@ func TestAnEndedTaskIsNotStreamed(t *testing.T) {
 	}
 }
 
-// A stream that is refused over HTTP+JSON has the status of its error, as any other call. A stream that
-// begins has its events.
+// Over HTTP+JSON a refused stream has the status of its error, like any other call. A stream that
+// begins sends its events.
 func TestARefusedStreamHasItsStatus(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: done}\n")

@@ -11,13 +11,14 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// What a prompt says when it asks to run something. The patterns are narrow: a missing warning costs a
-// question while the agent works, and a false one teaches people to read none.
+// These patterns match prompts that ask to run something. They are narrow on purpose. A missing
+// notice costs one approval while the agent works. False notices teach people to ignore all of
+// them.
 var (
 	asksToRun = sync.OnceValue(func() *regexp.Regexp {
 		const what = "(?:unit |integration |test )?(?:tests?|suite|test suite|build|linters?|benchmarks?|commands?|scripts?|programs?|migrations?)"
 		return regexp.MustCompile("(?i)" +
-			`(?:\b(?:not|never|nor|without|cannot|can't|don't|won't)\b[^.;:\n]{0,20})?` + // what it says not to do, so that this is a part of the match
+			`(?:\b(?:not|never|nor|without|cannot|can't|don't|won't)\b[^.;:\n]{0,20})?` + // a negation, which saysNot finds in the match
 			`\b(?:re-?)?(?:run|running|execute|executing)\s+` +
 			"(?:`[^`\n]+`|(?:it|them|these|those)\\s+with\\s+`[^`\n]+`|(?:the |its |all |your |all the |all of the |these |those )?" + what + `\b)`)
 	})
@@ -27,8 +28,8 @@ var (
 	inBackticks = regexp.MustCompile("`([^`\n]+)`")
 )
 
-// checkCommands notes the coding agents whose prompts ask to run something, although each of their
-// commands has to be approved: their `tools` list none.
+// checkCommands adds a notice for each coding agent whose prompt asks to run something and whose
+// `tools` list no command. Each command of such an agent needs an approval.
 func (c *compiler) checkCommands() {
 	if c.settings().Approvals.Tools == "auto" {
 		return
@@ -51,7 +52,7 @@ func (c *compiler) checkCommands() {
 	}
 }
 
-// allowsCommands reports whether an agent may run commands without asking, as far as its `tools` say.
+// allowsCommands reports whether the `tools` of an agent let it run commands without asking.
 func allowsCommands(a *agent) bool {
 	command := providerkind.Of(a.spec.Kind).CommandTool
 	return command == "" || a.keys != nil && slices.ContainsFunc(a.keys.Tools.items, func(entry text) bool {
@@ -84,8 +85,8 @@ func (c *compiler) askedToRun(a *agent) string {
 	return ""
 }
 
-// toolsWithCommand returns an agent's tools and one that allows the command that it is asked to run, to
-// paste into the file.
+// toolsWithCommand returns an agent's tools, and one more that allows the command in the prompt,
+// ready to paste into the file.
 func toolsWithCommand(a *agent, asked string) string {
 	var entries []string
 	if a.keys != nil {

@@ -48,11 +48,11 @@ type Options struct {
 	MaxParallel int                    // overrides the file's; 0 = the file's
 	Dir         string                 // absolute: where tasks work, and the base of relative folders
 	Stdin       func() ([]byte, error) // called only if a selected prompt has {{STDIN}}
-	Found       *Found                 // what replaces a missing file; nil = nobody has looked
+	Found       *Found                 // replaces a missing file; nil = the machine was not searched
 	reading     func() *reading        // see ReadOnce; nil = the file is read by each call
 }
 
-// Found is what the machine has that can work without a compose file.
+// Found lists the agents that a machine offers without a compose file.
 type Found struct {
 	Programs []string // kinds of providers whose programs are installed: each is an agent
 	Roles    []string // names of files of .claude/agents: each is an agent

@@ -104,8 +104,8 @@ func (c *compiler) checkDesks(sel *selection) {
 	}
 }
 
-// checkFiles checks that what is copied to the inbox of a task's desk is there. A file that a task before it
-// may write is only a warning.
+// checkFiles checks that the files for the inbox of a task's desk exist. A missing file that an
+// earlier task may write is only a warning.
 func (c *compiler) checkFiles(t *task) {
 	for _, f := range t.value.Files.items {
 		path := c.folder(f.value)

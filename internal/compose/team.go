@@ -36,8 +36,8 @@ func CompileTeam(o Options) (*Bundle, error) {
 	return b, err
 }
 
-// supervisor returns the provider of a swarm's supervisor. Without swarm.provider it is that of
-// agents that name none, if that needs no more to know its model.
+// supervisor returns the provider of a swarm's supervisor: --provider, swarm.provider or the
+// default provider. It returns nil if there is none, or if the default provider has no model.
 func (c *compiler) supervisor() *swarm.ProviderSpec {
 	name := cmp.Or(c.o.Provider, c.file.Swarm.Provider.value, c.defaultProvider())
 	if name == "" || providerkind.Of(name).Outside {
@@ -97,13 +97,13 @@ func (c *compiler) declareRole(role text) {
 	c.declare(role.value).Role = role
 }
 
-// usableRole reports whether a role can be read. What is wrong with it is a warning, because nobody
-// has asked for it yet.
+// usableRole reports whether a role can be read. Its mistakes are warnings, because no line has
+// addressed the role yet.
 func (c *compiler) usableRole(name text) bool {
 	errs, warns := len(c.errs), len(c.warns)
 	c.rolePiece(name)
 	bad := c.errs[errs:]
-	c.errs, c.warns = c.errs[:errs:errs], c.warns[:warns:warns] // it is read again where it is used
+	c.errs, c.warns = c.errs[:errs:errs], c.warns[:warns:warns] // the role is read again where it is used
 	for _, e := range bad {
 		e.Kind = Warning
 		c.warns = append(c.warns, e)

@@ -50,9 +50,9 @@ func (c *compiler) checkTools(a *agent) {
 	}
 }
 
-// meansTool reports whether an entry of an agent's `tools` means something to its provider. To a script
-// that plays a coding agent, the names of that agent's tools mean nothing, so that a file can be tried
-// with a script as it is: Bash(go test:*), mcp__github.
+// meansTool reports whether an entry of an agent's `tools` means something to its provider. A
+// script ignores the names of a coding agent's tools, such as Bash(go test:*) and mcp__github. So a
+// script can play the agents of a file without changes to their `tools`.
 func meansTool(a *agent, entry text) bool {
 	return a.spec == nil || !providerkind.Of(a.spec.Kind).Plays ||
 		!strings.HasPrefix(entry.value, "mcp__") && strings.IndexFunc(entry.value, unicode.IsUpper) != 0

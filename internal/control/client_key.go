@@ -104,7 +104,7 @@ func (c *Control) left(besides swarm.RunID) (swarm.Budget, error) {
 			used = used.Plus(s.Usage)
 			continue
 		}
-		p, err := c.Picture(s.ID) // the summary of a run whose process was killed is older
+		p, err := c.Picture(s.ID) // if the process was killed, the summary is older than the log
 		if err != nil {
 			return swarm.Budget{}, err
 		}

@@ -58,8 +58,8 @@ func keyUses(p *swarm.Plan) (uses []keyUse) {
 	return uses
 }
 
-// Variables returns the variables of our own environment that a file takes: in `env` and in headers,
-// whichever of its tasks and agents work.
+// Variables returns the variables of our own environment that a file uses in `env` and in headers,
+// for all of its tasks and agents.
 func (c *Control) Variables(r Request) (all []string, err error) {
 	o, p, err := c.Compose(r)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Control) Variables(r Request) (all []string, err error) {
 		return nil, err
 	}
 	plans := []*swarm.Plan{&tasks.Plan}
-	if team, err := compose.CompileTeam(o); err == nil { // else its agents cannot work without tasks
+	if team, err := compose.CompileTeam(o); err == nil { // on an error its agents cannot work without tasks
 		plans = append(plans, &team.Plan)
 	}
 	for _, p := range plans {
@@ -94,7 +94,7 @@ func (c *Control) Variables(r Request) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// taken returns the variables that an `env` and headers take.
+// taken returns the variables that the values of `env` and of headers refer to.
 func taken(env, headers map[string]string) (all []string) {
 	for _, e := range sortedEnv(env) {
 		if v, ok := e.takes(); ok {

@@ -8,7 +8,8 @@ import (
 	"swarm/internal/compose"
 )
 
-// A client that may start runs in one folder names none outside of it, whichever key it sets.
+// A client that may start runs in one folder cannot name paths outside that folder, whichever key
+// it sets.
 func TestConfine(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

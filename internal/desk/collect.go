@@ -364,7 +364,7 @@ func (d *Desk) setOutboxAside() error {
 		if f, err := openFolder(d.root, Outbox); err == nil {
 			there, _ := f.Readdirnames(2)
 			f.Close()
-			if len(there) == 0 || len(there) == 1 && there[0] == path.Base(Partial) { // a crash came after it was set aside
+			if len(there) == 0 || len(there) == 1 && there[0] == path.Base(Partial) { // a crash came after the outbox was set aside
 				return nil
 			}
 		}
@@ -389,7 +389,7 @@ func (d *Desk) setOutboxAside() error {
 // Fail writes the final state of a worker that is gone or broke the protocol, and outbox/error_report.md
 // if the worker wrote none. The status of a worker that has ended by itself stays as it is.
 func (d *Desk) Fail(status Status, why Failure) error {
-	if info, err := d.root.Lstat(Outbox); err == nil && !info.IsDir() { // the worker has replaced it
+	if info, err := d.root.Lstat(Outbox); err == nil && !info.IsDir() { // the worker has replaced the outbox
 		if err := d.putAside(Outbox); err != nil {
 			return d.unusable(Outbox, err)
 		}

@@ -168,8 +168,8 @@ func (d *Desk) Dependencies() (Dependencies, error) {
 	return deps, nil
 }
 
-// Provided lists the outputs of others as inputs of the instructions. They are copied when those desks are
-// completed.
+// Provided lists the outputs of other desks as inputs in the instructions. They are copied when
+// those desks are completed.
 func (d Dependencies) Provided() (all []Provided) {
 	for _, dep := range d.DependsOn {
 		for _, output := range dep.Outputs {

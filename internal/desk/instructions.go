@@ -456,8 +456,8 @@ func (d *Desk) Instructions() (Instructions, error) {
 	return ReadInstructions(text), nil
 }
 
-// NameInputs lists files in the instructions that are inputs and were not copied, because they are too large.
-// A file that is listed already is listed as it is now.
+// NameInputs lists inputs in the instructions that were too large to copy. It replaces the entry of
+// a file that is listed already.
 func (d *Desk) NameInputs(large []Recorded) error {
 	if len(large) == 0 {
 		return nil
@@ -517,7 +517,7 @@ func (d *Desk) ExplainFailure(attempt int, why Failure) error {
 
 func failedHead(attempt int) string { return fmt.Sprintf("%s%d Failed", failedStart, attempt) }
 
-// Explains reports whether the instructions tell why an attempt failed.
+// Explains reports whether the instructions say why an attempt failed.
 func (d *Desk) Explains(attempt int) bool {
 	text, _ := d.read(InstructionsFile, MaxFile)
 	_, _, all := splitSections(string(text))

@@ -194,7 +194,7 @@ func (d *Desk) put(in Input) (large []Recorded, err error) {
 	defer from.Close()
 	large, err = d.copyFrom(from, source, name)
 	if e, ok := errors.AsType[*swarm.Error](err); ok && in.From == nil && e.Kind == swarm.Protocol {
-		e.Kind, e.Hint = swarm.BadInput, "name the file itself; links are not followed" // no worker has done that
+		e.Kind, e.Hint = swarm.BadInput, "name the file itself; links are not followed" // the user named the link, so the mistake is in the input
 	}
 	return large, err
 }
@@ -315,8 +315,9 @@ func (d *Desk) TakeInputs(from *Desk, fresh []string) (Manifest, error) {
 	return d.Record()
 }
 
-// TakeOutbox takes over what a worker has delivered at another desk, and its status. This desk has no
-// deliverables yet. What tells of the failure there, and of earlier attempts, is not taken.
+// TakeOutbox copies the deliverables and the status of a worker from another desk to this one,
+// which has none yet. It leaves out the report of the failure there, and the files of earlier
+// attempts.
 func (d *Desk) TakeOutbox(from *Desk) error {
 	status, _, err := from.readStatus()
 	if err != nil {
@@ -386,8 +387,8 @@ func (d *Desk) TakePartial(archived string) error {
 	return nil
 }
 
-// SameTask reports whether another desk has the inputs of this one. Reasons why attempts failed do not
-// count, and neither do files that only the other desk has.
+// SameTask reports whether another desk has the same inputs as this one. It ignores the reasons why
+// attempts failed, and files that only the other desk has.
 func (d *Desk) SameTask(other *Desk) bool {
 	mine, err := d.Record()
 	if err != nil {
@@ -420,7 +421,8 @@ func (d *Desk) task() string {
 
 const archiveFolder = "_archive"
 
-// LastArchived returns where [SetAside] has moved what had the place of a desk, the last time; "" = it did not.
+// LastArchived returns the path to which [SetAside] last moved what was in the place of a desk, or
+// "" if it moved nothing.
 func LastArchived(dir, name string) (last string) {
 	for n := 1; ; n++ {
 		free := filepath.Join(filepath.Dir(dir), archiveFolder, archiveName(name, n))
@@ -439,8 +441,9 @@ func archiveName(name string, n int) string {
 	return fmt.Sprintf("%s.%d", name, n)
 }
 
-// SetAside moves what has the place of a desk to _archive/NAME beside it, or to the first free NAME.N. It
-// may be a desk, a folder that was one, or anything else. It returns the new path; "" = nothing was there.
+// SetAside moves what is in the place of a desk to _archive/NAME beside it, or to the first free
+// NAME.N. The thing moved may be a desk, a folder that was one, or anything else. SetAside returns
+// the new path; "" = nothing was there.
 func SetAside(dir, name string) (string, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

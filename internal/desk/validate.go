@@ -85,7 +85,7 @@ func (v *validation) text(name string) ([]byte, bool) {
 
 func (v *validation) instructions() {
 	if _, err := v.root.Lstat(Inbox); err != nil {
-		return // that is reported, and says enough
+		return // that problem is reported already
 	}
 	text, ok := v.text(InstructionsFile)
 	if !ok {
@@ -142,7 +142,7 @@ func (v *validation) leftovers(text []byte) {
 
 // inputs checks that the listed inputs are there.
 func (v *validation) inputs(text []byte) {
-	deps, _ := v.Dependencies() // what is wrong with it is reported there
+	deps, _ := v.Dependencies() // its problems are reported elsewhere
 	later := deps.Provided()
 	for _, in := range ReadInstructions(text).Inputs {
 		if slices.ContainsFunc(later, func(p Provided) bool { return p.Name == in.Name }) {
@@ -158,8 +158,8 @@ func (v *validation) inputs(text []byte) {
 	}
 }
 
-// CheckInputs returns what of the inbox is no regular file, and which files are larger than a run copies.
-// A retry takes over neither.
+// CheckInputs returns the entries of the inbox that are no regular files, and the files that are
+// too large for a run to copy. A retry copies neither.
 func (d *Desk) CheckInputs() (odd, large []*swarm.Error) {
 	files, err := walk(d.root, Inbox, nil)
 	if err != nil {

@@ -299,7 +299,7 @@ func (w *Watcher) Follow(ctx context.Context, d *Desk, last Status, gone <-chan 
 		select {
 		case <-ctx.Done():
 			cut := swarm.CutError(ctx)
-			if gone == nil && swarm.KindOf(cut) == swarm.TimedOut { // it may have ended just before
+			if gone == nil && swarm.KindOf(cut) == swarm.TimedOut { // the worker may have finished just before the timeout
 				if r := d.Status(context.WithoutCancel(ctx)); r.Status.State.Final() && checkMove(now.Status.State, r.Status.State) == nil {
 					if tell != nil {
 						tell(r)

@@ -10,9 +10,9 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// PlanSwarm makes a plan that of a swarm: its only agent is the supervisor, and the rules say what the
-// agents are like that it will have. The supervisor has the provider own, or that of the workers if
-// own is nil.
+// PlanSwarm turns a plan into the plan of a swarm. Its only agent is the supervisor, and the rules
+// describe the agents that will join. The supervisor uses the provider own, or the provider of the
+// workers if own is nil.
 func PlanSwarm(p *swarm.Plan, rules *swarm.Swarm, maxAgents int, own *swarm.ProviderSpec) {
 	rules.Worker.Role, rules.Worker.RoleName = "", ""
 	supervisor := swarm.Agent{Name: swarm.Supervisor, Provider: rules.Worker.Provider, Model: rules.Worker.Model, Env: rules.Worker.Env, OnLimit: rules.Worker.OnLimit}

@@ -132,8 +132,8 @@ func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (j
 	return nil, swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name))
 }
 
-// passedOn explains a missing variable. The client starts this server with variables of its own choice,
-// so the person may have exported it.
+// passedOn explains a missing variable. The MCP client chooses which variables this server gets. So
+// the variable may be missing here although the person exported it.
 func passedOn(err error) error {
 	variable, found := strings.CutPrefix(swarm.HintOf(err), "export ")
 	if variable, _, _ = strings.Cut(variable, "="); !found || swarm.KindOf(err) != swarm.NotSignedIn {

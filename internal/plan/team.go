@@ -77,8 +77,8 @@ type Member struct {
 	HeldAt  time.Time `json:"limit_at,omitzero"` // since when a limit, or the lack of room in the budget, keeps it from a turn; zero = none does
 	Limited time.Time `json:"limited,omitzero"`  // the first of the attempts of its turn that a limit ended; zero = none
 	Using   string    `json:"-"`                 // of the loop: the provider of its turn; "" = its own
-	Crowded int64     `json:"crowded,omitempty"` // the end of the last attempt of its turn, if the budget had no room for it; 0 = it had
-	Called  bool      `json:"called,omitempty"`  // a turn has ended since, so it tries again, before any other
+	Crowded int64     `json:"crowded,omitempty"` // sequence number of the end of its last attempt, if the budget had no room for that attempt; 0 = it had room
+	Called  bool      `json:"called,omitempty"`  // another turn has ended since, so this member tries again before any other
 
 	Leave  Leave           `json:"leave,omitempty"`  // what happens to it when its turn ends
 	End    *swarm.AgentEnd `json:"end,omitempty"`    // why it gets no turn any more

@@ -2,16 +2,17 @@ package plan
 
 import "swarm"
 
-// A turn reserves the most that it may use, and mostly uses less. So a budget that has no room for
-// a turn beside those that run may have room when one of them has ended. A member that was refused
-// for that reason waits until then. It never waits if no other member has a turn: then nothing is
-// left that could make room.
+// A turn reserves the most that it may use, and usually uses less. If the budget has no room for a
+// turn beside the running turns, there may be room when one of them ends. So a member whose turn
+// was refused for that reason waits. It waits only while another member has a turn, because nothing
+// else can make room.
 //
-// Other members begin no turn until those that waited have had theirs. Otherwise a member that has
-// just ended its turn would take the room again, and one could wait until all others are done.
+// Members that wait for room go first: no other member begins a turn before them. Otherwise a
+// member that ends a turn would take the room again with its next turn, and a waiting member could
+// starve.
 
-// MayFit says whether a turn that was refused for what others had reserved may fit later: another
-// member has a turn, or one has ended since it asked.
+// MayFit reports whether a turn that the reservations of others kept out may fit later. It may if
+// another member has a turn, or if another turn has ended since this one began.
 func (t *Team) MayFit(m *Member, end *swarm.CallEnd) bool {
 	return end.Crowded && end.Kind == swarm.OverBudget && !t.ending() && (t.reserving() || t.freed.at > m.Began && t.freed.by != m.Name)
 }
@@ -23,11 +24,13 @@ type freed struct {
 	by string
 }
 
-// makeRoom records that a member's turn has ended, with what it had reserved.
+// makeRoom records that a turn of a member has ended and has freed its reservation. It lets the
+// next waiting member try again.
 //
-// A turn that had begun and found no room for its first request has freed what its start had reserved.
-// That was less, so it calls nobody: two members that wait would call each other all the time. But
-// two turns that were in the way of each other both may try again, one after the other.
+// A crowded turn is one that began and found no room for its first request. It frees only the small
+// reservation of its start, so it calls no other member. Otherwise two waiting members would call
+// each other forever. It still counts as freed room if no other turn has ended since it began, so
+// that two turns that kept each other out can both try again, one after the other.
 func (t *Team) makeRoom(m *Member, end *swarm.CallEnd) {
 	switch {
 	case end.Unbegun:
@@ -39,13 +42,14 @@ func (t *Team) makeRoom(m *Member, end *swarm.CallEnd) {
 	}
 }
 
-// reserving says whether a member has a turn that ends by itself. One that waits for other agents
-// may wait for the very member that waits for room, and an action reserves nothing.
+// reserving reports whether a member has a turn that ends by itself and frees a reservation. A turn
+// that waits for other agents does not count: it may wait for the member that waits for room. An
+// action reserves nothing.
 func (t *Team) reserving() bool {
 	return t.anyMember(func(m *Member) bool { return m.State == MemberCut || m.State == MemberRunning && !m.acting() })
 }
 
-// awaitsRoom says whether a member has no turn because others have reserved what is left of the
+// awaitsRoom reports whether a member waits because other turns have reserved the rest of the
 // budget.
 func (m *Member) awaitsRoom() bool { return m.State == MemberDue && m.Crowded > 0 && !m.Called }
 

@@ -179,7 +179,7 @@ func (t *Team) turns() (steps []TeamStep) {
 	return steps
 }
 
-// pass is when a member has its turn among those that begin at the same time.
+// pass returns the position of a member among the turns that begin at the same time; 0 is first.
 func (m *Member) pass() int {
 	switch {
 	case m.Called:

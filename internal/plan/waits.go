@@ -38,7 +38,7 @@ const (
 	ForMail        WaitFor = "mail"        // it has no mail
 	ForAgents      WaitFor = "wait_for"    // its turn waits until Agent is done
 	ForReply       WaitFor = "reply"       // Agent owes a reply to the message that Reason names
-	ForWorker      WaitFor = "worker"      // somebody outside has to work at the desk that Reason names
+	ForWorker      WaitFor = "worker"      // an external worker has to work at the desk that Reason names
 )
 
 func (w Wait) String() string {
@@ -85,8 +85,8 @@ func (w Wait) String() string {
 	return string(w.For)
 }
 
-// ResetTime is the time at which a limit resets or a wait ends, for people: the time of day in their zone, with the
-// date if that is not the date of since.
+// ResetTime formats the time at which a limit resets or a wait ends: the time of day in the local
+// zone, with the date if the date differs from that of since.
 func ResetTime(until, since time.Time) string {
 	until, since = until.Local(), since.Local()
 	if until.YearDay() == since.YearDay() && until.Year() == since.Year() {

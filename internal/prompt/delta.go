@@ -64,9 +64,9 @@ func (p Prompt) StableFirst() (text string, stable int) {
 	return first.String() + rest.String() + "\n", first.Len()
 }
 
-// Words returns the words of the task and of the mail in a prompt, without its ids, context packs and
-// findings. Of the fence before a message its sender is left. Text that others wrote has no such
-// lines: see [Escape].
+// Words returns the text of the task and of the mail in a prompt, without ids, context packs and
+// findings. The fence before a message is shortened to its sender. Text from agents and people
+// cannot contain such lines: see [Escape].
 func Words(text string) string {
 	var b strings.Builder
 	inPack, inFindings := false, false
@@ -96,7 +96,7 @@ func Words(text string) string {
 	return b.String()
 }
 
-// hasAlready stands before the refs of the packs that a session has.
+// hasAlready is the text before the refs of the context packs that the session already has.
 const hasAlready = "Of the context that belongs to your mail you have this already: "
 
 // WithSent returns the prompt of a turn that starts again, with the messages that its earlier start

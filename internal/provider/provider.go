@@ -89,7 +89,7 @@ type Request struct {
 	// person is to be asked. nil = no person can be asked. Providers call AskPerson.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
 	// AskDenied says that Ask refuses everything and asks no person. A program that can be told so
-	// asks for nothing, and does what it may.
+	// does not ask, and does only what it may do without asking.
 	AskDenied bool
 }
 

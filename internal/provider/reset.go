@@ -189,8 +189,9 @@ func RetryAfter(h http.Header) time.Duration {
 	return IfLong(longest)
 }
 
-// IfLong returns a wait that a server asks for by the way, if the usual pauses may be over before. For
-// a shorter one they do, and a server that always names a moment is not asked in vain all the time.
+// IfLong returns wait if it is longer than the usual pauses between retries, and 0 otherwise. It is
+// for waits that a server mentions without asking for them: some servers name a reset time in every
+// answer. The usual pauses cover a shorter wait.
 func IfLong(wait time.Duration) time.Duration {
 	if wait <= longestWait {
 		return 0

@@ -81,7 +81,7 @@ func (g *Pace) Ask(ctx context.Context, tries int, first, patience time.Duration
 			return err
 		case !f.Again:
 			return f.Err
-		case tooLong: // the turn ends, and may wait without holding anything
+		case tooLong: // the turn ends, and waits without a slot or a timeout
 			f.Err.Until = time.Now().Add(wait)
 			return f.Err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		case try == tries:

@@ -183,8 +183,8 @@ func (s *childSwarm) holdAnswer(b *compose.Bundle, query string, shares []budget
 	return err
 }
 
-// drive drives the swarm to its end. Pauses of the run that it belongs to are passed on. What it uses
-// is reserved in the budget of that run, which several swarms may share.
+// drive drives the swarm to its end. It passes pauses of the parent run on to the swarm. It
+// reserves the usage of the swarm in the budget of the parent run, which several swarms may share.
 func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve func(swarm.Usage) error) error {
 	driving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -214,8 +214,8 @@ func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve 
 	}
 }
 
-// awaitDriver waits until the process has left that drives the run. It says whether the run has ended
-// then. A person may have resumed a swarm on its own, before the run that it belongs to.
+// awaitDriver waits until the process that drives the run has stopped, and reports whether the run
+// has ended. A person may have resumed the swarm on its own, before the parent run.
 func (r *Run) awaitDriver(ctx context.Context) (ended bool, err error) {
 	reader := &Reader{ID: r.ID, home: r.home, log: r.log}
 	p := reader.newPoller()

@@ -107,7 +107,7 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 			continue
 		}
 		d, err := desk.Open(opened.Dir)
-		if err != nil { // it is gone
+		if err != nil { // the desk is gone
 			continue
 		}
 		if opened.Worker == swarm.ExternalWorker {
@@ -122,17 +122,18 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 	return nil
 }
 
-// deskOf reports whether a desk is still that of a run. A later run may have its desks in the same folder.
+// deskOf reports whether a desk still belongs to a run. A later run may have its desks in the same
+// folder.
 func deskOf(id swarm.RunID, p *swarm.Plan, dir string) bool {
 	return p.Desks == "" || desk.LastRun(filepath.Dir(dir)) == id
 }
 
-// findCorrection finds what a person has done to the inbox of a task's desk. The retry takes it if the person
-// has said so, by `swarm desk fix`. Otherwise it says what it does not take.
+// findCorrection finds what a person has changed in the inbox of a task's desk. The retry takes the
+// changes if the person has run `swarm desk fix`. Otherwise a notice names them.
 func (p *RetryPlan) findCorrection(h *statedir.Home, t *swarm.Task, d *desk.Desk, before desk.Manifest) {
 	now, err := d.Record()
 	if err != nil {
-		return // it cannot be used, so the retry starts from the plan
+		return // the desk cannot be used, so the retry starts from the plan
 	}
 	changed := before.Changes(now)
 	if h.DeskInputs(d.Path(), &desk.Manifest{}) {
@@ -150,8 +151,8 @@ func (p *RetryPlan) findCorrection(h *statedir.Home, t *swarm.Task, d *desk.Desk
 // maxChanged is the number of changed inputs that one notice names.
 const maxChanged = 5
 
-// finishedLate returns the desk at which somebody outside finished when the attempt had ended; "" = nobody
-// did. key is that of the event that the desk was opened.
+// finishedLate returns the path of the desk if an external worker finished there after the attempt
+// had ended, and else "". key is the key of the event that records the opening of the desk.
 func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
 	now := d.Status(context.Background())
 	if finished := now.Violation == nil && now.Status.State == desk.Completed; !finished {

@@ -194,8 +194,8 @@ type Options struct {
 	Serve     ServeTools        // starts the run's own server
 	Telemetry Telemetry         // follows the run; nil = none
 
-	// Reserve reserves what the run has used and reserved in all, in the budget of the run that it
-	// does a task of; nil = it does none, or that run has no budget.
+	// Reserve reserves the total of what this run has used and reserved in the budget of its parent
+	// run, of which this run does a task. nil = there is no parent, or it has no budget.
 	Reserve func(swarm.Usage) error
 }
 

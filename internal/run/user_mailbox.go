@@ -43,8 +43,8 @@ func Redactor(p *swarm.Plan) func([]byte) []byte {
 	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), nil).Bytes
 }
 
-// OpenQuestions returns the mail that the person has read and that still needs a reply, oldest first.
-// In a run that has ended nobody waits for one.
+// OpenQuestions returns the mail that the person has read and that still requires a reply, oldest
+// first. A run that has ended has none.
 func (p *UserMailbox) OpenQuestions() (open []mail.Item, err error) {
 	if _, ended, err := p.log.Find(string(swarm.RunEnded)); err != nil || ended {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"swarm/internal/secret"
 )
 
-// given is what a server was given that proves who we are: keys from the environment, and tokens of
-// logins. A server may repeat them in what it says. They are removed there, before a model reads it
-// or a log stores it.
+// given holds the credentials that a server was given: keys from the environment, and tokens of
+// logins. A server may repeat them in its answers and errors. They are removed there before a model
+// reads the text or a log stores it.
 type given struct {
 	name string
 	keys map[string]string // by variable
@@ -23,7 +23,7 @@ type given struct {
 
 func newGiven(spec swarm.ToolServer, environ []string) *given {
 	_, keys, _ := process.Headers(environ, spec.Headers)
-	if keys == nil { // a variable is missing, which is the error of a later step
+	if keys == nil { // a variable is missing; a later step reports it
 		keys = map[string]string{}
 	}
 	for _, value := range spec.Env {
@@ -53,7 +53,7 @@ func (g *given) addLogin(l *login) {
 	}
 }
 
-// redact removes it from a text.
+// redact removes the credentials from a text.
 func (g *given) redact(text string) string {
 	g.mu.Lock()
 	r := g.redactor
@@ -61,7 +61,7 @@ func (g *given) redact(text string) string {
 	return r.String(text)
 }
 
-// clean removes it from an error, which may quote the server.
+// clean removes the credentials from an error, which may quote the server.
 func (g *given) clean(err error) error {
 	if err == nil {
 		return nil

@@ -49,7 +49,7 @@ type logins struct {
 	store LoginStore
 	url   string
 	http  *http.Client
-	told  func(*login) // is told of each login before it is used
+	told  func(*login) // is called with each login before the login is used
 
 	mu  sync.Mutex
 	now *login // as it was read or refreshed last
@@ -94,8 +94,9 @@ func (l *logins) Token() (*oauth2.Token, error) {
 	return token, nil
 }
 
-// A resourceSender adds the resource to a request for a token, as MCP demands and the library does only
-// for a token's first request. Else a server may give a token for another resource (RFC 8707).
+// A resourceSender adds the resource to each token request, as MCP demands. The OAuth library adds
+// it only to the first request. Without the resource, a server may issue a token for another one
+// (RFC 8707).
 type resourceSender struct{ resource string }
 
 func (s resourceSender) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -327,8 +327,8 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	return nil, nil, swarm.Errorf(swarm.Protocol, "the list of the tools of the server %q comes to no end", s.Name)
 }
 
-// call calls a tool. It returns after ctx or callTime, even if the server hangs. What the server was
-// given to know us is in no answer.
+// call calls a tool. It returns after ctx or callTime, even if the server hangs. Credentials of the
+// server are removed from results and errors.
 func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 	text, err := s.called(ctx, tool, args)
 	return text, s.given.clean(err)

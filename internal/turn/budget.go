@@ -110,7 +110,7 @@ func (a *account) begin(e *swarm.Event) error {
 	if bytes.Contains(e.Data, answers) {
 		a.answer = e.Turn
 	}
-	if !a.swarms[e.Task] { // a swarm goes on, and what it has used is a part of its next reservation
+	if !a.swarms[e.Task] { // a swarm continues after a crash, and its next reservation covers its usage so far
 		a.cut(e)
 	}
 	return a.judge(e, need)
@@ -178,14 +178,14 @@ func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 	}
 }
 
-// A crowdedError refuses a turn for which there is room if the turns that run now use only a part of
-// what they have reserved.
+// A crowdedError refuses a turn that may fit later: there will be room if the running turns use
+// less than they have reserved.
 type crowdedError struct{ error }
 
 func (e crowdedError) Unwrap() error { return e.error }
 
-// room returns an error if the budget does not cover need beside what is used, and what the other
-// turns have reserved. A call that is reserved is as good as used.
+// room returns an error if the budget does not cover need beside the usage so far and the
+// reservations of other turns. A reserved call counts as used, so waiting does not free it.
 func (s *share) room(reserved, need swarm.Usage, answer bool) error {
 	err := s.covers(s.used.Plus(reserved), need, answer)
 	if err != nil && s.covers(s.used.Plus(swarm.Usage{Calls: reserved.Calls}), need, answer) == nil {
@@ -231,7 +231,7 @@ func (w *work) limited() []swarm.Budget {
 // knows that a budget is used up, so the log gets no start. The verdict on the appended start
 // decides.
 func (r *Runner) reserve(w *work) error {
-	if r.Parent != nil { // reservations of the whole reach the parent in their order
+	if r.Parent != nil { // the lock keeps the totals in order on their way to the parent
 		r.parent.Lock()
 		defer r.parent.Unlock()
 	}
@@ -244,8 +244,8 @@ func (r *Runner) reserve(w *work) error {
 	return err
 }
 
-// reserveOwn reserves in the budget of this run. It returns what the run has used and reserved then,
-// with what is held back for the answer.
+// reserveOwn reserves in the budget of this run. It returns the total of what the run has used,
+// reserved and held back for the answer.
 func (r *Runner) reserveOwn(w *work) (total swarm.Usage, err error) {
 	if !slices.ContainsFunc(w.limited(), swarm.Budget.LimitsUse) {
 		return total, nil
@@ -265,7 +265,7 @@ func (r *Runner) reserveOwn(w *work) (total swarm.Usage, err error) {
 		return total, err
 	}
 	a, answer := &r.fold.account, w.c.Want == plan.WantAnswer
-	var before swarm.Usage // of an earlier start that a crash cut, and whose swarm goes on
+	var before swarm.Usage // the reservation of an earlier start that a crash cut, and whose swarm continues
 	if a.swarms[w.c.Task] {
 		if before = a.reserved[w.turn]; before != (swarm.Usage{}) {
 			need = before

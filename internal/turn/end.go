@@ -59,7 +59,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 			end.Hint = w.limitHint(r.Run, end.Limit.Until)
 		}
 	}
-	if reply.Free { // otherwise to wait for room would do the work again
+	if reply.Free { // otherwise waiting for room would repeat the work
 		_, end.Crowded = errors.AsType[crowdedError](err)
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts

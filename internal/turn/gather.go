@@ -271,7 +271,7 @@ func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 		if err != nil {
 			return nil, err
 		}
-		if result.Status != swarm.CallFailed || result.Limit != nil || result.Crowded { // it did not fail by its work
+		if result.Status != swarm.CallFailed || result.Limit != nil || result.Crowded { // the failure is not the fault of its work
 			continue
 		}
 		f := prompt.Failure{Attempt: i + 1, Reason: result.Reason}

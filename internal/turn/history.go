@@ -122,8 +122,8 @@ func (r *Runner) recall(w *work) error {
 	return err
 }
 
-// cutSession decides how much the turn is sent of the session that it continues, if the log keeps it.
-// A session that the log does not have begins anew. The caller has followed the log.
+// cutSession decides how much of its session the turn is sent, if the log keeps the session. A
+// session that the log does not have begins anew. The caller has followed the log.
 func (r *Runner) cutSession(w *work) (*conversation, error) {
 	if w.session == "" || !w.remembers() {
 		return nil, nil
@@ -146,17 +146,17 @@ func (r *Runner) cutSession(w *work) (*conversation, error) {
 	return c, nil
 }
 
-// cut decides which turns of a conversation are sent whole, short, or as a part of the summary. It
-// goes on from what the last turn was sent. If that is too much now, half of the room is made free,
-// so that most turns only add to what the server has cached:
+// cut decides which turns of a conversation are sent whole, short, or as a line of the summary. It
+// starts from the cut of the last turn. If the result is too large now, it frees half of the room,
+// so that most turns only append to what the server has cached:
 //
 //  1. The oldest turns lose the results of their tools.
-//  2. If the newest turns, which are to be kept, take more than half of the room, so do they. The very
-//     newest stays whole. Otherwise each turn would need a cut, and the server's cache would be useless.
+//  2. If the newest Keep turns take more than half of the room, they lose their results too, except
+//     for the very newest turn. Otherwise each turn would need a cut, and caching would be useless.
 //  3. The oldest turns lose everything but a line.
 //
-// The texts of the kept turns go only if they have no room by themselves. The first prompt is never
-// cut. So it leaves a part of the limit to the turns, however long it is.
+// The texts of the newest Keep turns are cut only if these texts alone do not fit. The first prompt
+// is never cut. However long it is, the turns have at least 1/leastRoom of the limit.
 func (c *conversation) cut(limits swarm.ContextLimits) swarm.History {
 	h := c.history
 	h.Turns = len(c.turns)
@@ -281,7 +281,8 @@ func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
 	return "Here turns are left out to save room. In short, the oldest first:\n" + strings.Join(lines, ""), nil
 }
 
-// describe makes the line of a turn: the words of the task and the mail, the messages that the agent sent, and its answer.
+// describe makes the line of a turn: the text of the task and the mail, the messages that the agent
+// sent, and its answer.
 func (r *Runner) describe(t *exchanged) error {
 	if t.line != "" {
 		return nil

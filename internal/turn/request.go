@@ -187,13 +187,13 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 	}, nil
 }
 
-// noteToolSize records how much of each request of the turn describes tools.
+// noteToolSize records how many bytes of each request of the turn describe tools.
 func (r *Runner) noteToolSize(w *work, req *provider.Request) {
 	n := int64(0)
 	for i := range req.ToolSpecs {
 		n += req.ToolSpecs[i].Size()
 	}
-	if req.Plain != nil { // they are described in words
+	if req.Plain != nil { // the prompt describes the tools
 		n = int64(len(req.Plain.System) + len(req.Prompt) - len(w.made.Text))
 	}
 	r.mu.Lock()
@@ -201,9 +201,9 @@ func (r *Runner) noteToolSize(w *work, req *provider.Request) {
 	put(&r.toolSizes, w.c.Agent, max(0, n))
 }
 
-// toolSize returns how much of each request of the turn describes tools, as it was in the agent's last
-// turn. Tools of servers are known only after the turn's start, so before the first turn it is 0. The
-// provider reserves what is missing before it asks its model.
+// toolSize returns how many bytes of each request described tools in the agent's last turn. The
+// tools of servers are known only after the start of a turn, so it is 0 before the first turn. The
+// provider reserves the difference before it asks its model.
 func (r *Runner) toolSize(w *work) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

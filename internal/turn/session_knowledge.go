@@ -31,7 +31,7 @@ type begunTurn struct {
 	dropped int             // the turns of its session of which only a line was sent
 }
 
-// knownTopics returns the newest topic entry of those that a session has without a gap.
+// knownTopics returns the newest topic entry up to which a session has all entries.
 func (l *logFold) knownTopics(key string, dropped int) (known int64) {
 	c := l.conversations[key]
 	for _, t := range l.given[key].topics {
@@ -42,7 +42,8 @@ func (l *logFold) knownTopics(key string, dropped int) (known int64) {
 	return known
 }
 
-// leavesOut says whether a session is sent without the prompt of a turn. The first prompt stays.
+// leavesOut reports whether the prompt of a turn is left out of its session. The first prompt
+// stays.
 func (c *conversation) leavesOut(turn swarm.TurnID, dropped int) bool {
 	if c == nil || dropped == 0 {
 		return false
@@ -51,7 +52,7 @@ func (c *conversation) leavesOut(turn swarm.TurnID, dropped int) bool {
 	return i > 0 && i < dropped
 }
 
-// dropped returns how many turns of its session the turn is sent one line of.
+// dropped returns how many turns of its session are sent to the turn as one line each.
 func (w *work) dropped() int {
 	if w.recalled == nil {
 		return 0

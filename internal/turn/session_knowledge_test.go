@@ -61,8 +61,8 @@ func TestASessionIsToldAFindingOnce(t *testing.T) {
 	look("without a session", true, true)
 }
 
-// A finding or a pack that came in a turn which its session is now sent without is sent once more. One
-// that came with the first prompt is not: that prompt stays.
+// A finding or a pack is sent again if the turn that brought it is left out of the session. One
+// that came with the first prompt is not sent again, because that prompt stays.
 func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
 	b := newTeam(t, "openai", swarm.Approvals{})
 	var asked provider.Request

@@ -47,7 +47,7 @@ type Runner struct {
 	Swarm       func(*swarm.Plan, *swarm.Task, *swarm.Agent) provider.Provider // does a task by a swarm; nil = no task is done so
 	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
 	Apart       string                                                         // of a council: the folder in which each agent has one of its own; "" = they share Workspace
-	Parent      func(swarm.Usage) error                                        // reserves in the budget of the run that this one does a task of what this one has used and reserved in all; nil = there is none
+	Parent      func(swarm.Usage) error                                        // reserves the total of this run in the budget of its parent run; nil = there is no parent
 	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
 	Desks       string                                                         // the folder of the desks; "" = there are none
 

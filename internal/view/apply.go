@@ -187,7 +187,7 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 	return nil
 }
 
-// openDesk notes that the running turn waits for somebody outside. The wait goes with the turn.
+// openDesk records that the running turn waits for an external worker. The wait ends with the turn.
 func (t *task) openDesk(e *swarm.Event) error {
 	return swarm.UseBody(e, func(o swarm.DeskOpening) {
 		if t.Outside = nil; o.Worker == swarm.ExternalWorker {

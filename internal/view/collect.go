@@ -267,7 +267,8 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 	return &c.Turns[i]
 }
 
-// archive notes where the desk of the task's turns before is now, if this turn has a new one in its place.
+// archive records the new path of the desk of the task's earlier turns, if this turn has a new desk
+// in its place.
 func (c *Collector) archive(e *swarm.Event, o swarm.DeskOpening) {
 	for i := len(c.Turns) - 1; i >= 0 && o.Archived != ""; i-- {
 		t := &c.Turns[i]

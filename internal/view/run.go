@@ -49,7 +49,7 @@ type task struct {
 	Concurrency int                `json:"concurrency,omitempty"`
 	Began       time.Time          `json:"began,omitzero"`    // when its running turn started
 	Reserved    swarm.Usage        `json:"reserved,omitzero"` // by its running turn, which counts if a crash cuts it
-	Outside     *Wait              `json:"outside,omitempty"` // for the worker at the desk of its running turn; nil = we have started it
+	Outside     *Wait              `json:"outside,omitempty"` // the wait for the external worker at the desk of its running turn; nil = swarm started the worker
 	agent       int                // index into agents, or -1
 }
 
@@ -405,8 +405,8 @@ func (t *Task) AwaitsRetry() bool {
 	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
 }
 
-// OutsideDesk returns the desk at which somebody outside has to do the task's running turn; "" = there is
-// none.
+// OutsideDesk returns the desk at which an external worker has to do the task's running turn; "" =
+// there is none.
 func (t *Task) OutsideDesk() string {
 	for _, w := range t.Waits {
 		if w.For == plan.ForWorker {

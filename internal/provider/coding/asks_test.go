@@ -139,7 +139,7 @@ func TestClaudeWithdraws(t *testing.T) {
 	ending{output: allowed("{}")}.check(t, reply, err)
 }
 
-// A version that cannot ask is started in the way that it knows, the next time at once.
+// A version that cannot ask is started in the way that it knows. The next turn starts it so at once.
 func TestCannotAsk(t *testing.T) {
 	for _, kind := range []string{"claude-code", "codex"} {
 		t.Run(kind, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestCannotAsk(t *testing.T) {
 	}
 }
 
-// A program that refuses to be an app-server is started as `codex exec`. One that fails for another
-// reason is not: exec would fail too, and could not ask ever after.
+// A program that refuses to run as app-server runs as `codex exec`. A program that fails for
+// another reason does not: exec would fail too, and later turns could no longer ask.
 func TestCodexRefusesAppServer(t *testing.T) {
 	for words, want := range map[string]bool{
 		"Error: --profile only applies to runtime commands":       true,
@@ -196,8 +196,8 @@ const (
 	codexMore    = `{"method":"item/permissions/requestApproval","params":{"itemId":"p","permissions":{"network":{"enabled":true}}}}`
 )
 
-// What a person refuses is told to the agent, and the turn goes on. What nobody is asked about fails
-// the turn.
+// If a person refuses, the agent is told and the turn goes on. A refusal without asking a person
+// fails the turn.
 func TestCodexAsks(t *testing.T) {
 	yes := func(context.Context, swarm.Approval) (bool, string, error) { return true, "", nil }
 	no := func(context.Context, swarm.Approval) (bool, string, error) { return false, "use go build", nil }
@@ -307,7 +307,7 @@ func TestCodexIsCutWhileAPersonIsAsked(t *testing.T) {
 	wantNobody(t, r.Run)
 }
 
-// A request that Codex takes back waits for nobody, and is not answered.
+// If Codex withdraws a request, nothing waits for its answer and nothing answers it.
 func TestCodexWithdraws(t *testing.T) {
 	r := request(t, strings.Replace(codexFile, "{", `{"withdraw":true,`, 1)+"\n"+codexCommand)
 	r.Ask = func(ctx context.Context, a swarm.Approval) (bool, string, error) {

@@ -14,13 +14,13 @@ import (
 	"swarm/internal/provider"
 )
 
-// codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name. A
-// process that went on after the turn could work between turns: Codex keeps commands and subagents
-// that its model has not waited for.
+// codex is OpenAI's Codex. Each turn runs a new process, which continues the session by its name. A
+// process that stayed alive after the turn could work between turns: Codex keeps running the
+// commands and subagents that its model did not wait for.
 //
-// The process is `codex app-server`, which asks for permissions. `codex exec` cannot ask, and does
-// what app-server cannot: turns of older versions, of programs with arguments that app-server
-// refuses, and those with CODEX_API_KEY, which app-server does not read.
+// The process is `codex app-server`, which asks for permissions. `codex exec` cannot ask. It does
+// the turns that app-server cannot do: those of older versions, of programs with arguments that
+// app-server refuses, and those with CODEX_API_KEY, which app-server does not read.
 type codex struct {
 	confined bool        // by our own sandbox
 	execOnly atomic.Bool // the program cannot be used as app-server
@@ -36,8 +36,8 @@ func (*codex) facts() facts {
 // codexKey is the variable with a key that `codex exec` takes in place of the user's login.
 const codexKey = "CODEX_API_KEY"
 
-// launch puts settings before the command: 0.120 would otherwise ignore those that the user has
-// given there. It puts the options of exec before resume, which has none of its own in 0.58.
+// launch puts settings before the command, because 0.120 ignores the user's settings there
+// otherwise. It puts the options of exec before resume, because resume accepts none in 0.58.
 func (c *codex) launch(r provider.Request, session string, env lookup) launch {
 	if c.execOnly.Load() || env(codexKey) != "" {
 		args := append(c.settings(r, neverAsks), "exec", "--json", "--skip-git-repo-check")
@@ -52,8 +52,8 @@ func (c *codex) launch(r provider.Request, session string, env lookup) launch {
 	return launch{args: append(c.settings(r, approvalPolicy(r)), "app-server"), talks: true}
 }
 
-// downgrade has programs started as `codex exec`, once one has turned out to be too old for
-// app-server, or to refuse it with the arguments that the user has given.
+// downgrade switches this provider to `codex exec` if the program is too old for app-server, or
+// refuses app-server with the user's arguments.
 func (c *codex) downgrade(l launch, t *turn) bool {
 	if !l.talks || !t.unfit && (t.heard || !codexRefuses().MatchString(t.lastWords())) {
 		return false
@@ -62,9 +62,9 @@ func (c *codex) downgrade(l launch, t *turn) bool {
 	return true
 }
 
-// codexRefuses matches what a program says that does not know app-server, or does not take it
-// together with other arguments. A program without the command takes its name for a prompt, and
-// looks for a terminal.
+// codexRefuses matches the errors of a program that does not know app-server, or refuses it
+// together with other arguments. A program that does not know the command reads "app-server" as a
+// prompt, and fails because it has no terminal.
 var codexRefuses = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`only applies to|unexpected argument|unrecognized subcommand|not a terminal|No such device`)
 })
@@ -75,8 +75,9 @@ const (
 	asksOnRequest = "on-request" // its model asks for what the sandbox forbids
 )
 
-// approvalPolicy says whether Codex may ask. In PLANNING there is nothing to ask: no person lifts
-// what the phase forbids. Codex tells its model the policy, so a model that may not ask does without.
+// approvalPolicy returns whether Codex may ask. In PLANNING it never asks, because no person can
+// lift what the phase forbids. Codex tells its model the policy, so a model that may not ask works
+// without asking.
 func approvalPolicy(r provider.Request) string {
 	if r.Ask == nil || r.AskDenied || r.Docs() != "" {
 		return neverAsks
@@ -84,8 +85,8 @@ func approvalPolicy(r provider.Request) string {
 	return asksOnRequest
 }
 
-// settings returns the arguments that replace settings of the user's. Its sandbox limits Codex, or
-// ours.
+// settings returns the arguments that override the user's settings. Either Codex's own sandbox or
+// ours confines the program.
 func (c *codex) settings(r provider.Request, policy string) (args []string) {
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }
 	set("approval_policy", strconv.Quote(policy))

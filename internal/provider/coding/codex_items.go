@@ -9,8 +9,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// codexItems reports what Codex does in one turn. `codex exec` and `codex app-server` tell the same
-// items in two spellings.
+// codexItems reports the work of Codex in one turn. `codex exec` and `codex app-server` send the
+// same items in two spellings.
 type codexItems struct {
 	*turn
 	lastMessage string          // the agent's last message
@@ -53,7 +53,7 @@ func (v *codexVerb) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(v))
 }
 
-// codexKinds are the types of items that are understood, in both spellings. Other types may have any
+// codexKinds maps the known types of items, in both spellings. Items of other types may have any
 // form.
 var codexKinds = map[string]string{
 	"agent_message": "message", "agentMessage": "message",
@@ -64,8 +64,8 @@ var codexKinds = map[string]string{
 	"reasoning": "reasoning", "error": "error",
 }
 
-// handleItem takes one thing that the agent does. Reasoning is shown when it is complete, and so is a
-// message that was not shown in pieces.
+// handleItem reports one item. Reasoning, and a message that was not streamed, are shown when they
+// are complete.
 func (e *codexItems) handleItem(i *codexItem, done bool) {
 	switch codexKinds[i.Type] {
 	case "message":
@@ -110,8 +110,9 @@ func (i *codexItem) call() (name string, input any) {
 // An object is encoded as a JSON object.
 type object map[string]any
 
-// reportTool reports the call of a tool, and its result when it is done. The first refused
-// permission fails the turn at its end, unless Codex has asked for it: then the answer counts.
+// reportTool reports a tool call, and its result when the call is done. The first refused
+// permission fails the turn at its end. If Codex asked for that permission, the answer decides
+// instead.
 func (e *codexItems) reportTool(i *codexItem, done bool) {
 	name, input := i.call()
 	b, _ := json.Marshal(input)
@@ -138,21 +139,21 @@ func (e *codexItems) reportTool(i *codexItem, done bool) {
 	}
 }
 
-// sandboxError makes the error of a turn in which something was refused that no entry of `tools`
-// allows.
+// sandboxError makes the error of a turn in which a call was refused that no entry of `tools` could
+// allow.
 func (e *codexItems) sandboxError(name, input, hint string) *swarm.Error {
 	return swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.redactor.String(input))).
 		WithHint("%s, or let a task of another agent do it", hint)
 }
 
-// A codexUsage is what a session has cost in all. Codex counts reasoning as a part of the output.
+// A codexUsage is the total usage of a session. Codex counts reasoning as a part of the output.
 type codexUsage struct {
 	Input  int64 `json:"input_tokens"`
 	Cached int64 `json:"cached_input_tokens"`
 	Output int64 `json:"output_tokens"`
 }
 
-// reportUsage reports the cost of the turn: the total of the session less what it was before the
+// reportUsage reports the usage of the turn: the total of the session, less the total before the
 // turn.
 func (e *codexItems) reportUsage(u codexUsage, unusable bool) {
 	f := provider.Figures{Unusable: unusable}

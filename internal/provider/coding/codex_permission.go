@@ -15,9 +15,9 @@ import (
 	"swarm/internal/provider"
 )
 
-// Codex asks by requests of its own: about a command or a change of files that its sandbox forbids,
-// and about a tool of one of the user's MCP servers. An answer allows one call, never a session:
-// Codex would otherwise not ask again.
+// Codex asks with requests of its own: about a command or a file change that its sandbox forbids,
+// and about a tool of one of the user's MCP servers. An answer allows one call and never a whole
+// session. Otherwise Codex would not ask again.
 
 // A codexQuestion is a request for a permission.
 type codexQuestion struct {
@@ -80,15 +80,15 @@ func (e *codexServer) handleRequest(m *codexMessage) error {
 	return nil
 }
 
-// withdraw takes back a request. Codex also reports each request that was answered.
+// withdraw cancels a request. Codex sends this notification also for requests that were answered.
 func (e *codexServer) withdraw(id string) {
 	if cancel := e.asked[id]; cancel != nil {
 		cancel()
 	}
 }
 
-// question reads a request for a permission. nil = it is none: Codex wants something from its user
-// that an approval, which is a yes or a no to a tool, does not answer.
+// question reads a request for a permission. It returns nil for requests that a yes or a no to a
+// tool call cannot answer.
 func (e *codexServer) question(method string, r *codexRequest) *codexQuestion {
 	decision := func(word string) object { return object{"decision": word} }
 	q := &codexQuestion{items: []string{r.ItemID}, yes: decision("accept"), no: decision("decline")}
@@ -99,7 +99,7 @@ func (e *codexServer) question(method string, r *codexRequest) *codexQuestion {
 			same["cwd"] = r.Cwd
 		}
 		if r.Kind != "" && r.Kind != "command" {
-			same["kind"] = r.Kind // it writes to a program that runs
+			same["kind"] = r.Kind // the command writes to a running program
 		}
 		if len(r.Network) > 0 && string(r.Network) != "null" {
 			same["network"] = r.Network
@@ -175,7 +175,8 @@ func (e *codexServer) decidePermission(ctx context.Context, q *codexQuestion, sh
 	}.Pass()
 }
 
-// noteDecision notes what was decided. A person's no does not fail the turn, and any other does.
+// noteDecision records a decision. A refusal by a person does not fail the turn. Any other refusal
+// does.
 func (e *codexServer) noteDecision(q *codexQuestion, input string, err error) {
 	for _, id := range q.items {
 		e.decided[id] = true

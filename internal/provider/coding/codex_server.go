@@ -10,10 +10,10 @@ import (
 	"swarm/internal/provider"
 )
 
-// A codexServer speaks with `codex app-server` in one turn: JSON-RPC, one message a line. It greets,
-// starts or resumes the thread, and starts the turn; each step waits for the answer to the one
-// before. Notifications tell what the agent does, and requests ask for permissions. All of it is
-// written for version 0.120 and later.
+// A codexServer speaks JSON-RPC with `codex app-server` in one turn, one message per line. It
+// initializes, starts or resumes the thread, and starts the turn. Each step waits for the answer to
+// the step before. Notifications report the work of the agent, and requests ask for permissions.
+// The protocol is that of version 0.120 and later.
 type codexServer struct {
 	codexItems
 	thread  string                        // the session's name
@@ -29,8 +29,8 @@ const (
 	turnRequest       = "3"
 )
 
-// codexHello is the first request. Codex leaves out the notifications that it lists: they may be
-// long, and items have the same at their end.
+// codexHello is the first request. It lists notifications that Codex is to leave out: they may be
+// long, and the completed items contain the same text.
 const codexHello = `{"id":` + initializeRequest + `,"method":"initialize","params":{"clientInfo":{"name":"swarm","title":"swarm","version":"1"},` +
 	`"capabilities":{"experimentalApi":false,"optOutNotificationMethods":["item/commandExecution/outputDelta","item/fileChange/outputDelta",` +
 	`"item/reasoning/summaryTextDelta","item/reasoning/textDelta","turn/diff/updated"]}}}` + "\n"
@@ -61,8 +61,8 @@ func (e *codexServer) hearLine(line []byte) error {
 	return e.handleAnswer(string(m.ID), m.Result)
 }
 
-// send writes messages, in their order. A long prompt waits until Codex has read it, and lines of its
-// stream must not wait for that.
+// send writes messages in their order. It does not block: a long prompt waits until Codex has read
+// it, and reading its stream must not wait for that.
 func (e *codexServer) send(messages ...object) {
 	var lines []byte
 	for _, m := range messages {
@@ -78,7 +78,7 @@ func newRequest(id, method string, params object) object {
 	return object{"id": json.RawMessage(id), "method": method, "params": params}
 }
 
-// handleAnswer takes the answer to one of our requests, and makes the next one.
+// handleAnswer handles the answer to one of our requests, and sends the next request.
 func (e *codexServer) handleAnswer(id string, result json.RawMessage) error {
 	switch id {
 	case initializeRequest:
@@ -111,17 +111,18 @@ func (e *codexServer) handleAnswer(id string, result json.RawMessage) error {
 	return nil
 }
 
-// isOldCodex says whether a program's name for itself, such as codex_cli_rs/0.58.0, is of a version
-// that cannot be used: it ignores the settings among its arguments, or does not ask for all that it
-// needs a permission for. 0.0.0 is a version that somebody has built.
+// isOldCodex reports whether a user agent such as codex_cli_rs/0.58.0 belongs to a version that
+// cannot run as app-server. Old versions ignore settings in their arguments, or act without asking
+// for all permissions. 0.0.0 is a local build, and counts as new.
 func isOldCodex(userAgent string) bool {
 	_, version, _ := strings.Cut(userAgent, "/")
 	return version != "" && !strings.HasPrefix(version, "0.0.0") && !atLeast(version, 0, 120, 0)
 }
 
-// openThread makes the request that starts or resumes the thread. A thread keeps its model, folder and policy, so a resumed
-// one is told those of this turn. A new one must not be told its folder: older versions would note
-// in the user's settings that it is trusted. A person reviews what Codex asks, and no second model does.
+// openThread makes the request that starts or resumes the thread. A thread keeps its model, folder
+// and policy, so a resumed thread gets those of this turn. A new thread gets no folder: older
+// versions would mark the folder as trusted in the user's settings. A person decides on approvals,
+// and no second model does.
 func (e *codexServer) openThread() object {
 	params := object{"approvalPolicy": approvalPolicy(e.request), "approvalsReviewer": "user"}
 	if e.request.Model != "" {
@@ -136,7 +137,7 @@ func (e *codexServer) openThread() object {
 	return newRequest(threadRequest, method, params)
 }
 
-// handleError takes the refusal of one of our requests, which ends the turn.
+// handleError handles the refusal of one of our requests, which ends the turn.
 func (e *codexServer) handleError(m *codexMessage) {
 	if e.request.Session != "" && strings.Contains(m.Error.Message, e.facts.sessionGone) {
 		e.failSessionLost()
@@ -169,7 +170,8 @@ type codexError struct {
 	Info    json.RawMessage `json:"codexErrorInfo"`
 }
 
-// text returns what the error says. An error that is retried has its reason in the details.
+// text returns the text of the error. For an error that Codex retries, the reason is in the
+// details.
 func (c codexError) text() string {
 	if c.Details == "" {
 		return c.Message
@@ -177,8 +179,8 @@ func (c codexError) text() string {
 	return c.Message + ": " + c.Details
 }
 
-// status returns what the model's server has answered, or the status that Codex's word for the error
-// stands for; 0 = unknown.
+// status returns the HTTP status of the model's server, or the status that Codex's name for the
+// error stands for; 0 = unknown.
 func (c codexError) status() int {
 	var word string
 	if json.Unmarshal(c.Info, &word) == nil {
@@ -194,8 +196,8 @@ func (c codexError) status() int {
 	return 0
 }
 
-// handleNotification takes a notification. Unknown ones are ignored, because newer versions add some,
-// and so are those of other threads: they are of subagents.
+// handleNotification handles a notification. It ignores unknown ones, because newer versions add
+// some, and those of other threads, which belong to subagents.
 func (e *codexServer) handleNotification(method string, params json.RawMessage) error {
 	switch method {
 	case "item/started", "item/completed":
@@ -243,8 +245,8 @@ func (e *codexServer) handleNotification(method string, params json.RawMessage) 
 	return nil
 }
 
-// handleTurnError takes an error that Codex cures by itself, or reports again with the end of the
-// turn. Between its attempts it is silent, for as long as its model's server has told it to wait.
+// handleTurnError handles an error that Codex retries, or reports again at the end of the turn.
+// Codex is silent between its attempts, for as long as the model's server has told it to wait.
 func (e *codexServer) handleTurnError(c codexError, retried bool) {
 	e.modelWait.Stop()
 	text := c.text()
@@ -261,8 +263,7 @@ func (e *codexServer) handleTurnError(c codexError, retried bool) {
 	}
 }
 
-// hearItem takes the beginning or the end of something that the agent does. Items of unknown types may
-// have any form.
+// hearItem decodes the start or the end of an item. Items of unknown types may have any form.
 func (e *codexServer) hearItem(done bool, params json.RawMessage) error {
 	var kind struct {
 		ThreadID string

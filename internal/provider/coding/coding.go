@@ -71,11 +71,11 @@ type stderrListener interface {
 	hearStderr(piece string)
 }
 
-// A downgrader is a vendor that can start its program in another way, in which it cannot ask a
-// person.
+// A downgrader is a vendor that can also start its program in a way in which the program cannot ask
+// a person.
 type downgrader interface {
-	// downgrade says whether another launch could do better than this one, whose program did not
-	// begin the turn.
+	// downgrade reports whether the vendor has another launch to try. The program of this launch did
+	// not begin the turn.
 	downgrade(l launch, t *turn) bool
 }
 

@@ -402,8 +402,8 @@ func TestRealCodexAsksForATool(t *testing.T) {
 	}
 }
 
-// A session keeps its policy, and a turn has its own: in PLANNING Codex does not ask, in a session in
-// which it has asked.
+// A session has a policy, and each turn overrides it: in PLANNING, Codex does not ask, even in a
+// session in which it asked before.
 func TestRealCodexAsksNothingInPlanning(t *testing.T) {
 	outside := t.TempDir()
 	command := modeltest.Call{Name: "exec_command", Args: `{"cmd":"touch ` + outside + `/x","sandbox_permissions":"require_escalated","justification":"May I?"}`}
@@ -426,7 +426,7 @@ func TestRealCodexAsksNothingInPlanning(t *testing.T) {
 	}
 }
 
-// A version that is too old for app-server does the turn as `codex exec`, and asks nobody.
+// A version that is too old for app-server runs as `codex exec`, and asks no person.
 func TestRealOldCodex(t *testing.T) {
 	old := reals[1]
 	old.pack = npmtest.OldCodex

@@ -228,7 +228,7 @@ func (a *agent) endProgram(ctx context.Context, p *program, t *turn, atOnce bool
 		p.detach()
 	} else {
 		if p.talks {
-			p.proc.CloseInput() // it ends when it is told nothing more
+			p.proc.CloseInput() // the program ends at the end of its input
 		}
 		late := time.NewTimer(a.settleTime)
 		defer late.Stop()

@@ -55,7 +55,7 @@ type Need struct {
 // An Opening is a desk that is ready for its worker.
 type Opening struct {
 	Manifest desk.Manifest
-	Archived string    // where the desk is now that had the place; "" = there was none
+	Archived string    // the new path of the desk that was there before; "" = there was none
 	Until    time.Time // when the attempt ends by itself; zero = it does not
 }
 
@@ -73,8 +73,8 @@ type Turn struct {
 	// Corrected is a desk of the run that this one retries, whose inbox a person has corrected; "" = none.
 	Corrected string
 	Rewritten bool // the person has also rewritten its instructions
-	// Late is a desk of the run that this one retries, at which somebody outside finished when the attempt
-	// had ended already; "" = none.
+	// Late is a desk of the run that this one retries. An external worker finished there after the
+	// attempt had ended; "" = there is no such desk.
 	Late string
 	// Asked says that a person has asked for this attempt: the inbox counts as they left it.
 	Asked bool
@@ -94,7 +94,7 @@ type Turn struct {
 
 	// Open records that the desk is ready, before the worker is started. It returns when that is on disk.
 	Open func(Opening) error
-	// Notice tells people something about the desk that they would not expect.
+	// Notice tells people something unexpected about the desk.
 	Notice func(reason, hint string)
 	// Tell is called with each change of the status.
 	Tell func(desk.Status)
@@ -104,7 +104,7 @@ type Turn struct {
 	// Collected is what the worker has delivered; nil = the turn did not come so far.
 	Collected *desk.Collection
 
-	archived string // the desk that had the place of this one
+	archived string // the new path of the desk that was there before
 	finished bool   // the worker of an earlier start has completed the attempt
 }
 
@@ -233,8 +233,8 @@ func (t *Turn) open(ctx context.Context, m desk.Manifest) error {
 	return t.Open(Opening{m, t.archived, until})
 }
 
-// goOn has the desk of an earlier start or attempt ready. It returns none if that desk cannot be used: then
-// it is made anew.
+// goOn prepares the desk of an earlier start or attempt. It returns no desk if that desk cannot be
+// used; the caller then makes a new one.
 func (t *Turn) goOn(ctx context.Context) (d *desk.Desk, m desk.Manifest, unlock func(), err error) {
 	d, err = t.reopen()
 	if err != nil {
@@ -259,8 +259,8 @@ func (t *Turn) goOn(ctx context.Context) (d *desk.Desk, m desk.Manifest, unlock 
 	return nil, m, nil, err
 }
 
-// giveUp tells why a desk is made anew. It returns the error of a desk that is not: somebody outside may
-// have worked there in this very attempt.
+// giveUp announces that a new desk replaces this one. It returns the error instead if an external
+// worker may have worked there in this attempt: that work must not be replaced.
 func (t *Turn) giveUp(why error) error {
 	gone := swarm.KindOf(why) == swarm.NotFound
 	if t.Opened != nil && t.Worker == nil && !gone {
@@ -274,7 +274,8 @@ func (t *Turn) giveUp(why error) error {
 	return nil
 }
 
-// reopen opens the desk of an earlier start or attempt. A crash may have come before the desk had its name.
+// reopen opens the desk of an earlier start or attempt. If a crash came before the desk was
+// renamed, reopen renames it.
 func (t *Turn) reopen() (*desk.Desk, error) {
 	if t.Opened == nil {
 		return desk.Open(t.Dir)
@@ -283,7 +284,7 @@ func (t *Turn) reopen() (*desk.Desk, error) {
 	if err != nil {
 		return desk.Open(t.Dir)
 	}
-	if len(d.Verify(*t.Opened)) > 0 { // the log does not have it yet
+	if len(d.Verify(*t.Opened)) > 0 { // the log has another desk, so this one was never opened
 		d.Close()
 		return desk.Open(t.Dir)
 	}
@@ -297,10 +298,11 @@ func (t *Turn) reopen() (*desk.Desk, error) {
 // ready prepares the desk of an earlier start or attempt for this one. unfit says why it cannot be used.
 func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit, err error) {
 	if t.Opened != nil {
-		if t.Worker == nil { // somebody outside may be at it
+		if t.Worker == nil { // an external worker may be working there
 			return *t.Opened, nil, nil
 		}
-		// Completed is final, so the work is not done twice. A worker that was stopped may have set failed.
+		// Completed is final, so the work is not repeated. A worker that was stopped may have set
+		// failed.
 		if t.finished = d.Status(context.WithoutCancel(ctx)).Status.State == desk.Completed; t.finished {
 			t.Notice(fmt.Sprintf("the worker of %s had completed before the crash: its work is taken", t.Title), "")
 			return *t.Opened, nil, nil
@@ -325,8 +327,8 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 	return m, nil, err
 }
 
-// changed returns how the last attempt has changed its inputs, or nil. A crash may have come after their
-// instructions were told of its failure.
+// changed returns how the last attempt changed its inputs, or nil. After a crash, the instructions
+// may already contain the reason of the failure. That change does not count.
 func (t *Turn) changed(d *desk.Desk) error {
 	inputs := desk.Manifest{Files: t.Before.Files}
 	if n, _ := t.lastFailure(); d.Explains(n) {
@@ -362,10 +364,10 @@ func (t *Turn) making() string {
 	return filepath.Join(filepath.Dir(t.Dir), "."+filepath.Base(t.Dir)+".new")
 }
 
-// make makes a new desk under its temporary name, and archives what has the name.
+// make makes a new desk under its temporary name, and archives what has the final name.
 func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	none := desk.Manifest{}
-	// They may be the one that is archived, and stay open.
+	// One of these may be the desk that is archived below. It stays open.
 	corrected, late := t.openOld(t.Corrected), t.openOld(t.Late)
 	for _, d := range []*desk.Desk{corrected, late} {
 		if d != nil {
@@ -376,7 +378,7 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 	if t.archived, err = desk.SetAside(t.Dir, t.Archive); err != nil {
 		return nil, none, err
 	}
-	if t.archived == "" && t.Before == nil && t.Opened == nil { // a crash may have come after that
+	if t.archived == "" && t.Before == nil && t.Opened == nil { // a crash may have come after the archiving
 		t.archived = desk.LastArchived(t.Dir, t.Archive)
 	}
 	if err := os.RemoveAll(t.making()); err != nil { // a crash came before the log had it
@@ -446,7 +448,7 @@ func (t *Turn) openOld(dir string) *desk.Desk {
 	return d
 }
 
-// takeLate takes over what somebody outside has delivered too late for the run before.
+// takeLate takes over work that an external worker finished too late for the run before.
 func (t *Turn) takeLate(r provider.Request, d, late *desk.Desk) error {
 	where := late.Path()
 	if where == t.Dir {

@@ -46,8 +46,8 @@ func (t *turn) takeImage(x *swarm.ToolResult, image swarm.ToolImage) string {
 	return swarm.ImageShown
 }
 
-// trimImages removes the images that are too many for one request, the oldest first. A model that is
-// shown no images is shown none of earlier turns either, when another one has done them.
+// trimImages removes images that are too many for one request, the oldest first. A model that takes
+// no images gets none of earlier turns either, even if another model did those turns.
 func (t *turn) trimImages() {
 	number, size := maxSentImages, maxSent
 	if !t.seesImages() {
@@ -72,8 +72,8 @@ func (t *turn) trimImages() {
 	}
 }
 
-// askedSize is the size of a request of so many bytes, as far as it says how many tokens a model
-// reads. The bytes of images do not.
+// askedSize returns the size of a request of n bytes for the estimate of its tokens. An image
+// counts by its tokens and not by its bytes.
 func (c *conversation) askedSize(n int) int64 {
 	size := int64(n)
 	for _, m := range c.messages {

@@ -48,7 +48,7 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage,
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
 	patience := provider.ShortWait
-	if t.answered { // a turn that ends does its work again
+	if t.answered { // ending the turn now would repeat its work
 		patience = provider.LongestWait
 	}
 	err = t.pace.Ask(ctx, provider.Tries, firstWait, patience, say, func() error {
@@ -75,7 +75,7 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.
 	alarm := time.AfterFunc(silence, func() { cut(errSilent) })
 	defer alarm.Stop()
 
-	var connected atomic.Bool // from then on the server may have got the request
+	var connected atomic.Bool // the server may have received the request
 	trace := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	r, err := http.NewRequestWithContext(trace, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {

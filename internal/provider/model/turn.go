@@ -290,8 +290,8 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 	}
 }
 
-// addCut adds the cost of a request whose answer was not waited for, as it was reserved. The server
-// has got it, and its model may have worked.
+// addCut adds the cost of a request that was cut before its answer began, as it was reserved. The
+// server has received the request, and the model may have worked on it.
 func (t *turn) addCut(a *answer) {
 	u := t.bound()
 	u.Estimated, t.answered = true, true
@@ -310,7 +310,7 @@ func (t *turn) add(a *answer, u swarm.Usage) {
 // again.
 func (t *turn) addUsage(a *answer, asked int64) {
 	k := a.tokens
-	unended := a.stop == stopNot // the figures of the whole answer come at its end
+	unended := a.stop == stopNot // the final figures come at the end of the answer
 	estimated := unended || a.unusable || k == (providerkind.Tokens{})
 	if estimated && k.In+k.Read+k.Wrote == 0 {
 		k.In = swarm.EstimateTokens(asked)
