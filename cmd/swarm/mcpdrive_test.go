@@ -329,7 +329,7 @@ func TestDriveBudgetAfterAKill(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(d.dir, "begun")); err == nil {
 			break
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // until the next look: a shell says that it has begun by a file
 	}
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

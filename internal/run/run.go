@@ -194,8 +194,8 @@ type Options struct {
 	Serve     ServeTools        // starts the run's own server
 	Telemetry Telemetry         // follows the run; nil = none
 
-	// Reserve reserves the total of what this run has used and reserved in the budget of its parent
-	// run, of which this run does a task. nil = there is no parent, or it has no budget.
+	// Reserve tells the parent run what this run has used and reserved so far. This run does a task
+	// of its parent, and counts for the parent's budget. nil = there is no parent, or it has no budget.
 	Reserve func(swarm.Usage) error
 }
 

@@ -28,7 +28,7 @@ type toldTopics struct {
 type begunTurn struct {
 	packs   map[string]bool // by ref of the context pack: the session did not have it
 	topics  int64           // the newest topic entry
-	dropped int             // the turns of its session of which only a line was sent
+	dropped int             // the turns of its session that were sent as one line
 }
 
 // knownTopics returns the newest topic entry up to which a session has all entries.

@@ -21,7 +21,7 @@ import (
 
 // A codexQuestion is a request for a permission.
 type codexQuestion struct {
-	items   []string // the items of which one waits for the answer
+	items   []string // the items that match; one of them waits for the answer
 	tool    string
 	server  string // the MCP server whose tool it is, or ""
 	input   any    // what the person sees

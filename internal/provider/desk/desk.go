@@ -1,6 +1,6 @@
 // Package desk does turns through desks: the prompt becomes the instructions of a desk, the worker
 // reads and writes files there, and what it delivers is the turn's result. The worker is the agent's
-// own provider, or somebody outside.
+// own provider, or an external worker.
 package desk
 
 import (
@@ -62,7 +62,7 @@ type Opening struct {
 // A Turn is a turn that goes through a desk. It is the provider of that one turn.
 type Turn struct {
 	Watcher *desk.Watcher
-	Worker  provider.Provider // nil = somebody outside
+	Worker  provider.Provider // nil = an external worker
 	Dir     string            // the folder of the desk
 	Title   string            // of the task
 	Spans   []swarm.Span      // of the prompt: which of its bytes came from where
@@ -194,7 +194,7 @@ Put what you make into outbox/, with a summary in outbox/summary.md.
 Keep the state in status.json: "running" when you begin, "completed" or "failed" in the end.
 `
 
-// messages tells a worker how it writes to other agents: somebody outside has no other way.
+// messages tells a worker how it writes to other agents. An external worker has no other way.
 const messages = `The messages are files in %[1]s. To write to AGENT, put a file there that is named
 %[2]s_to_AGENT_001.json, with another number for each message:
 {"from": "%[2]s", "to": "AGENT", "timestamp": "2024-01-15T10:30:00Z", "type": "question", "content": {"text": "…"}}
@@ -316,7 +316,7 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 	}
 	state := d.Status(context.WithoutCancel(ctx)).Status.State
 	if t.Worker == nil && (state == desk.Running || state == desk.Completed && !t.Judged) {
-		// The attempt before has set failed. Somebody outside did not know that, and went on.
+		// The last attempt set the state to failed. The external worker did not notice, and went on.
 		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
 		return *t.Before, nil, nil
 	}
