@@ -43,6 +43,9 @@ func (e *Envelope) Ref() string {
 // An EnvelopeKind says whether an envelope gives its receiver a turn.
 type EnvelopeKind string
 
+// GoalID is the id of the envelope in which a person gives a team its goal.
+const GoalID = "goal"
+
 // Senders and receivers that are not agents.
 const (
 	User         = "user"         // a person

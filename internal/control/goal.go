@@ -51,7 +51,7 @@ func (b *Begin) addGoal(r Request) error {
 	}
 	left = append(unread, left...)
 	now := time.Now().UTC()
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: r.To, CreatedAt: now,
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: swarm.GoalID, FromNodeID: swarm.User, ToNodeID: r.To, CreatedAt: now,
 		Payload: swarm.Payload{Message: r.Goal, Structured: strictjson.Redact(r.Structured, redact)}}
 	if !p.Bare() {
 		if p, err = p.Identified(); err != nil {

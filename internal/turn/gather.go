@@ -176,6 +176,11 @@ func (r *Runner) makePrompt(w *work) error {
 		return err
 	}
 	items = mail.UrgentFirst(items)
+	goal, err := r.goalAgain(w)
+	if err != nil {
+		return err
+	}
+	items = append(goal, items...)
 	w.packs = mail.Packs(items)
 	if t.Packs, err = r.packs(w); err != nil {
 		return err
@@ -185,6 +190,9 @@ func (r *Runner) makePrompt(w *work) error {
 	}
 	if err := r.present(&t, w, items); err != nil { // last, so that it covers everything read above
 		return err
+	}
+	if len(goal) > 0 {
+		t.Inbox = goalNote + t.Inbox
 	}
 	t.Output = func(task string) (prompt.Output, bool) {
 		if own := task + "." + strconv.Itoa(w.task.Copy); w.task.Copy > 0 && p.tasks[own] != nil {
@@ -377,12 +385,12 @@ func (l *logFold) applyEnd(e *swarm.Event) error {
 	l.recordTotal(e, r.CallEnd)
 	switch {
 	case r.Forgotten:
-		delete(l.sessions, sessionKey(e.Agent, r.Provider))
+		delete(l.sessions, sessionOf(e, &r.CallEnd))
 	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // otherwise the turn began before the reset
 		if l.addExchange(e, r.CallEnd) {
-			put(&l.sessions, sessionKey(e.Agent, r.Provider), r.Session)
+			put(&l.sessions, sessionOf(e, &r.CallEnd), r.Session)
 		} else {
-			delete(l.sessions, sessionKey(e.Agent, r.Provider))
+			delete(l.sessions, sessionOf(e, &r.CallEnd))
 		}
 	}
 	if r.Output != "" {

@@ -21,8 +21,8 @@ import (
 type conversation struct {
 	session string
 	turns   []exchanged
-	first   []byte        // what the first turn was sent; nil = not read yet
-	history swarm.History // what the last turn was sent of it
+	first   []byte                   // what the first turn was sent; nil = not read yet
+	history map[string]swarm.History // by provider: what its last turn was sent of it
 }
 
 // An exchanged is a turn of a conversation.
@@ -140,14 +140,14 @@ func (r *Runner) cutSession(w *work) (*conversation, error) {
 		}
 	}
 	if w.recalled == nil || w.recalled.Turns != len(c.turns) { // otherwise an earlier start has decided
-		cut := c.cut(w.contextLimits())
+		cut := c.cut(c.history[w.spec.Name], w.contextLimits())
 		w.recalled = &cut
 	}
 	return c, nil
 }
 
 // cut decides which turns of a conversation are sent whole, short, or as a line of the summary. It
-// starts from the cut of the last turn. If the result is too large now, it frees half of the room,
+// starts from h, the cut of the provider's last turn. If the result is too large now, it frees half of the room,
 // so that most turns only append to what the server has cached:
 //
 //  1. The oldest turns lose the results of their tools.
@@ -157,8 +157,7 @@ func (r *Runner) cutSession(w *work) (*conversation, error) {
 //
 // The texts of the newest Keep turns are cut only if these texts alone do not fit. The first prompt
 // is never cut. However long it is, the turns have at least 1/leastRoom of the limit.
-func (c *conversation) cut(limits swarm.ContextLimits) swarm.History {
-	h := c.history
+func (c *conversation) cut(h swarm.History, limits swarm.ContextLimits) swarm.History {
 	h.Turns = len(c.turns)
 	most, first := limits.Tokens*4, int64(len(c.first))
 	room := max(most-first, most/leastRoom)
@@ -349,11 +348,9 @@ func (l *logFold) noteHistory(e *swarm.Event) error {
 		return nil
 	}
 	start, err := swarm.Body[swarm.TurnStart](e)
-	for _, substitute := range []string{"", start.Provider} { // its agent's provider, or another in its place
-		c := l.conversations[sessionKey(e.Agent, substitute)]
-		if err == nil && c != nil && start.History != nil && start.Session == c.session {
-			c.history = *start.History
-		}
+	c := l.conversations[sessionKey(e.Agent, "", true)]
+	if err == nil && c != nil && start.History != nil && start.Session == c.session {
+		put(&c.history, start.Provider, *start.History)
 	}
 	return err
 }
@@ -365,9 +362,9 @@ func (l *logFold) addExchange(e *swarm.Event, end swarm.CallEnd) (known bool) {
 		return true
 	}
 	if string(e.Turn) == end.Session {
-		put(&l.conversations, sessionKey(e.Agent, end.Provider), &conversation{session: end.Session})
+		put(&l.conversations, sessionOf(e, &end), &conversation{session: end.Session})
 	}
-	c := l.conversations[sessionKey(e.Agent, end.Provider)]
+	c := l.conversations[sessionOf(e, &end)]
 	if c == nil || c.session != end.Session {
 		return false
 	}

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/flow"
 	"swarm/internal/provider"
 )
 
@@ -221,5 +223,95 @@ func TestAModelIsShownTheImagesOfItsSession(t *testing.T) {
 	}
 	if n := shown(); n < 3 || n >= 20 || !strings.Contains(told(asked), "u:[[an image, no longer shown to the model]]") {
 		t.Errorf("the last turn is shown %d images:\n%s", n, told(asked))
+	}
+}
+
+// withSubstitute adds a plan in which another provider may do the coder's turns, and in a team the
+// coder leads.
+func (b *team) withSubstitute(kind string, team *swarm.Team) {
+	b.Helper()
+	plan, err := swarm.FindPlan(b.log, "plan:1")
+	b.check(err)
+	more := *plan
+	more.Team = team
+	more.Providers = []swarm.ProviderSpec{plan.Providers[0], {Name: "other", Kind: kind}}
+	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(more)})
+}
+
+// at is a turn of the coder that a provider does.
+func at(provider string, iteration int) flow.Call {
+	c := ask("coder", iteration, 1)
+	c.Ref, c.Provider = "plan:2", provider
+	return c
+}
+
+// Models over HTTP that do an agent's turns in turn have one session. Each gets what the others have
+// read and done, cut to its own context.
+func TestASubstituteModelContinuesTheSession(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	b.withSubstitute("anthropic", nil)
+	var asked provider.Request
+	b.do(at("", 1), chats(&asked, "one", "r1"))
+	b.do(at("other", 2), chats(&asked, "two", "r2"))
+	if got := told(asked); asked.Session != "coder/1/1" || !strings.Contains(got, "u:You are kind.") || !strings.Contains(got, "a:(look)\nu:[r1]\na:one\n") {
+		t.Errorf("the substitute is sent, in the session %q:\n%s", asked.Session, got)
+	}
+	b.do(at("", 3), chats(&asked, "three", "r3"))
+	if got := told(asked); asked.Session != "coder/1/1" || !strings.Contains(got, "a:one\n") || !strings.Contains(got, "u:[r2]\na:two\n") || strings.Count(got, "You are kind") != 1 {
+		t.Errorf("the agent's own model is sent, in the session %q:\n%s", asked.Session, got)
+	}
+}
+
+// A session that begins in the middle of a run gets the goal: after a reset, and at a program that
+// does the turns in the place of another provider.
+func TestANewSessionIsGivenTheGoal(t *testing.T) {
+	for _, kinds := range [][2]string{{"openai", "claude-code"}, {"codex", "anthropic"}, {"claude-code", "codex"}} {
+		b := newTeam(t, kinds[0], swarm.Approvals{})
+		b.withSubstitute(kinds[1], &swarm.Team{Lead: "coder"})
+		store := func(id, text string) {
+			e := swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: swarm.User, ToNodeID: "coder", Payload: swarm.Payload{Message: text}}
+			b.append(nil, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(e.Ref()), To: swarm.ToAgent("coder"), Agent: swarm.User, Data: b.json(e)})
+		}
+		var asked provider.Request
+		var kind string // of the provider that does the turn
+		works := func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+			reply, err := chats(&asked, "fine", "r")(ctx, r, live)
+			if r.Session == "" {
+				asked.Fresh = r.Prompt
+			}
+			if kind == "codex" || kind == "claude-code" {
+				reply.Messages, reply.Session = nil, cmp.Or(r.Session, string(r.Turn))
+			}
+			return reply, err
+		}
+		const again = "Message 1 is the goal, which you were given in an earlier turn. --- Message 1 from user (handoff, id goal) --- Build a bridge. --- End message 1 ---"
+		store(swarm.GoalID, "Build a bridge.")
+		kind = kinds[0]
+		b.do(at("", 1), works)
+		if got := told(asked); !strings.Contains(got, "Build a bridge.") || strings.Contains(got, again) {
+			t.Errorf("%s: the first turn is sent\n%s", kinds, got)
+		}
+		store("two", "Hurry.")
+		kind = kinds[1]
+		b.do(at("other", 2), works)
+		if got := told(asked); !strings.Contains(got, again+" --- Message 2 from user (handoff, id two) --- Hurry.") || strings.Contains(got, "fine") {
+			t.Errorf("%s: the substitute is sent\n%s", kinds, got)
+		}
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandReset, Target: "coder"})})
+		store("three", "How far are you?")
+		kind = kinds[0]
+		reset := at("", 3)
+		reset.Since = 1 << 40 // the loop has read the reset
+		b.do(reset, works)
+		if got := told(asked); !strings.Contains(got, again+" --- Message 2 from user (handoff, id three) --- How far") || strings.Contains(got, "Hurry") {
+			t.Errorf("%s: after the reset it is sent\n%s", kinds, got)
+		}
+		store("four", "And now?")
+		next := at("", 4)
+		next.Since = 1 << 40
+		b.do(next, works)
+		if got := asked.Fresh; strings.Contains(got, "bridge") || !strings.Contains(got, "And now?") {
+			t.Errorf("%s: the turn after it is sent\n%s", kinds, got)
+		}
 	}
 }

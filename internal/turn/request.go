@@ -58,6 +58,24 @@ func (r *Runner) unread(w *work) ([]mail.Item, error) {
 	return items, err
 }
 
+// goalAgain returns the goal of a team if the agent has consumed it in an earlier turn, and the turn
+// begins a session: after a reset, or at another provider. Such a session knows nothing of the goal.
+func (r *Runner) goalAgain(w *work) ([]mail.Item, error) {
+	if r.AgentAPI == nil || w.plan.Team == nil || w.session != "" || w.kind().Sessions == providerkind.NoSessions || w.inputs.From == 0 {
+		return nil, nil
+	}
+	goal := swarm.Envelope{ID: swarm.GoalID, FromNodeID: swarm.User}
+	e, ok, err := r.Log.Find(swarm.MailKey(goal.Ref()))
+	if err != nil || !ok || e.To != swarm.ToAgent(w.c.Agent) || e.Seq > w.inputs.From {
+		return nil, err
+	}
+	goal, err = swarm.Body[swarm.Envelope](&e)
+	return []mail.Item{{Seq: e.Seq, Envelope: goal}}, err
+}
+
+// goalNote stands before the mail of a turn that is given its goal again.
+const goalNote = "Your session is new, and your run is not. Message 1 is the goal, which you were given in an earlier turn.\n\n"
+
 // maxInbox limits the envelopes in one turn. The next turn gets the rest.
 const maxInbox = 100
 

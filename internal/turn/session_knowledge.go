@@ -61,9 +61,13 @@ func (w *work) dropped() int {
 }
 
 // sessionKey names the sessions of an agent: its provider's, or those of another provider that does
-// its turns while a limit is reached.
-func sessionKey(agent, substitute string) string {
-	if substitute == "" {
+// its turns while a limit is reached. A session that the log keeps is the agent's own: whatever model
+// does a turn is sent all of it.
+func sessionKey(agent, substitute string, inLog bool) string {
+	switch {
+	case inLog:
+		return agent + "/"
+	case substitute == "":
 		return agent
 	}
 	return agent + "/" + substitute
@@ -74,7 +78,14 @@ func ofAgent[V any](agent string) func(key string, _ V) bool {
 	return func(key string, _ V) bool { return key == agent || strings.HasPrefix(key, agent+"/") }
 }
 
-func (w *work) sessionKey() string { return sessionKey(w.c.Agent, w.substitute()) }
+func (w *work) sessionKey() string {
+	return sessionKey(w.c.Agent, w.substitute(), w.kind().Sessions == providerkind.LogSessions)
+}
+
+// sessionOf names the session that the end of a turn belongs to.
+func sessionOf(e *swarm.Event, end *swarm.CallEnd) string {
+	return sessionKey(e.Agent, end.Provider, end.Exchange != nil)
+}
 
 // published returns the team's findings for the prompt. A remote agent gets none: only messages
 // along an edge leave the run for another server.
@@ -139,7 +150,7 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 	if end.Session == "" {
 		return
 	}
-	key := sessionKey(e.Agent, end.Provider)
+	key := sessionOf(e, &end)
 	if end.Forgotten || l.sessions[key] != end.Session {
 		delete(l.given, key) // the session is another one
 	}
@@ -165,7 +176,7 @@ func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 // cost nothing before its program's first report, even if that turn was cut.
 func (l *logFold) recordTotal(e *swarm.Event, end swarm.CallEnd) {
 	_, known := l.totals[end.Session]
-	switch began := l.sessions[sessionKey(e.Agent, end.Provider)] != end.Session && !end.CarriedOver; {
+	switch began := l.sessions[sessionOf(e, &end)] != end.Session && !end.CarriedOver; {
 	case end.Session == "" || end.Forgotten:
 	case end.SessionTotal != nil:
 		put(&l.totals, end.Session, *end.SessionTotal)

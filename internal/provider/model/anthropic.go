@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -154,7 +155,7 @@ func anthropicContent(x *swarm.ToolResult) any {
 // anthropicTold encodes a message of ours.
 func anthropicTold(c *conversation, m *swarm.ChatMessage) (blocks []block) {
 	for _, r := range m.Results {
-		blocks = append(blocks, block{Type: "tool_result", ToolUseID: r.Call, Content: anthropicContent(&r), IsError: r.Failed})
+		blocks = append(blocks, block{Type: "tool_result", ToolUseID: anthropicID(r.Call), Content: anthropicContent(&r), IsError: r.Failed})
 	}
 	text := m.Text
 	if c.cached && m.Stable > 0 && m.Stable < len(text) {
@@ -177,9 +178,20 @@ func anthropicSaid(c *conversation, m *swarm.ChatMessage) any {
 		blocks = append(blocks, block{Type: "text", Text: m.Text})
 	}
 	for _, x := range m.Calls {
-		blocks = append(blocks, block{Type: "tool_use", ID: x.ID, Name: x.Name, Input: validArguments(x.Args)})
+		blocks = append(blocks, block{Type: "tool_use", ID: anthropicID(x.ID), Name: x.Name, Input: validArguments(x.Args)})
 	}
 	return blocks
+}
+
+// anthropicID returns the id of a call as the API takes it: letters, digits, _ and -. A model of
+// another vendor, which did an earlier turn, may have chosen other characters.
+func anthropicID(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, id)
 }
 
 func (anthropic) goesOn() bool { return true }

@@ -57,3 +57,20 @@ func TestHistory(t *testing.T) {
 		}
 	})
 }
+
+// The history may have been said by a model of another vendor, whose ids an API does not take.
+func TestHistoryOfAnotherVendor(t *testing.T) {
+	b := newBench(t, "anthropic", modeltest.Answer{Text: "Fine."})
+	_, err := b.turn(t.Context(), provider.Request{Session: "a/1/1", Fresh: "And now?", History: []swarm.ChatMessage{
+		{Role: swarm.RoleUser, Text: "Add."},
+		{Role: swarm.RoleAssistant, Calls: []swarm.ToolCall{{ID: "functions.add:0", Name: "add", Args: `{"a":1,"b":2}`}}},
+		{Role: swarm.RoleUser, Results: []swarm.ToolResult{{Call: "functions.add:0", Text: "3"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := string(b.server.Requests()[0].Body)
+	if !strings.Contains(body, `"id":"functions_add_0"`) || !strings.Contains(body, `"tool_use_id":"functions_add_0"`) {
+		t.Errorf("the server is sent %s", body)
+	}
+}
