@@ -164,7 +164,7 @@ func (c *client) give(frames []feed.Frame, past bool) error {
 			text = one.SeedWire
 		}
 		switch {
-		case c.wants != nil && !c.wants[one.Kind] && !c.wants[one.SeedName]:
+		case c.wants != nil && !c.wants[one.Kind] && !c.wants[one.SeedName], c.wants == nil && one.OursOnly && !c.ourNames:
 		case wire == nil:
 			wire = text[:len(text):len(text)] // usually the only frame: not copied, and the full slice expression makes append copy
 		default:

@@ -47,6 +47,7 @@ type fullTask struct {
 	References []view.Reference `json:"references,omitempty"` // the turns that the answer names
 	Unsourced  bool             `json:"unsourced,omitempty"`  // it names none, although it was made of several results
 	Error      string           `json:"error,omitempty"`      // why it failed or was cancelled
+	Waiting    string           `json:"waiting,omitempty"`    // what it waits for, such as a person's approval, if it has not ended and nothing happens
 	Votes      []view.Vote      `json:"votes,omitempty"`      // of a council that has voted, the best answer first
 	Tie        bool             `json:"tie,omitempty"`        // the first two of these are level
 	Agents     []taskAgent      `json:"agents"`
@@ -125,7 +126,10 @@ func (a *API) showTask(r *http.Request) (reply, error) {
 	if full.Query, err = l.Query(); err != nil {
 		return reply{}, err
 	}
-	if p.Status != swarm.Completed {
+	switch {
+	case !p.Status.Ended():
+		full.Waiting = p.Reason
+	case p.Status != swarm.Completed:
 		full.Error = p.Reason
 	}
 	if p.Answer != "" {

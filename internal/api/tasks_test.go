@@ -173,7 +173,7 @@ func TestATaskIsASwarm(t *testing.T) {
 			t.Errorf("%q is told %d times in\n%s", want, n, strings.Join(story, "\n"))
 		}
 	}
-	if story[0] != "workflow_started swarm-supervisor" || story[len(story)-1] != "workflow_completed swarm-supervisor" {
+	if story[0] != "workflow_started swarm-supervisor" || story[len(story)-1] != "workflow_completed swarm-supervisor" || all[len(all)-1].event != "workflow_completed" {
 		t.Errorf("the story is\n%s", strings.Join(story, "\n"))
 	}
 }
@@ -188,10 +188,10 @@ func TestNamesOfASwarm(t *testing.T) {
 	seed := h.streamOf("/api/v1/stream/sse?workflow_id=" + id)
 	ours := h.streamOf("/api/v1/stream/sse?names=ours&workflow_id=" + id)
 	events := get[eventList](h, "/api/v1/runs/"+id+"/events?limit=1000").Events
-	if len(seed) != len(events) || len(ours) != len(events) {
+	if len(seed) != len(events)-1 || len(ours) != len(events) || ours[len(seed)].event != string(swarm.LoopEnded) {
 		t.Fatalf("%d and %d of %d events are told", len(seed), len(ours), len(events))
 	}
-	for i, e := range events {
+	for i, e := range events[:len(seed)] {
 		if ours[i].event != string(e.Kind) || ours[i].id != seed[i].id {
 			t.Errorf("event %d is %s: %s %s", e.Seq, e.Kind, ours[i].event, seed[i].id)
 		}
@@ -199,7 +199,7 @@ func TestNamesOfASwarm(t *testing.T) {
 			t.Errorf("%+v is told as %+v", ours[i], seed[i])
 		}
 	}
-	for query, want := range map[string]string{"type=workflow_completed": "workflow_completed", "type=run_ended": "workflow_completed", "type=run_ended&names=ours": "run_ended"} {
+	for query, want := range map[string]string{"type=workflow_completed": "workflow_completed", "type=run_ended": "workflow_completed", "type=run_ended&names=ours": "run_ended", "type=loop_ended": "loop_ended"} {
 		if got := h.streamOf("/api/v1/tasks/" + id + "/events?" + query); len(got) != 1 || got[0].event != want {
 			t.Errorf("%s: %+v", query, got)
 		}
@@ -448,10 +448,16 @@ func TestAPlanIsApprovedOverHTTP(t *testing.T) {
 			t.Errorf("an agent works before the answer: %+v", one)
 		}
 	}
+	if got := get[fullTask](h, "/api/v1/tasks/"+id); got.Error != "" || !strings.Contains(got.Waiting, "swarm approve supervisor/plan") {
+		t.Errorf("a task that waits for an approval is shown as %+v", got)
+	}
 	edit := `{"run":"` + id + `","ok":true,"edit":{"subtasks":[{"id":"us","description":"The US market"%s}]}}`
 	h.post("/api/v1/approvals/supervisor/plan", fmt.Sprintf(edit, `,"depends_on":["kr"]`), http.StatusBadRequest)
 	h.post("/api/v1/approvals/supervisor/plan", fmt.Sprintf(edit, ""), http.StatusAccepted)
 	l.until("agent_started")
+	if got := get[fullTask](h, "/api/v1/tasks/"+id); got.Waiting != "" {
+		t.Errorf("a task that works is shown as %+v", got)
+	}
 	for _, one := range l.until("workflow_completed") {
 		if one.event == "agent_started" && decode[feed.SeedEvent](t, one.data).AgentID != swarm.Supervisor {
 			t.Errorf("an agent works whose subtask was taken out: %+v", one)

@@ -130,6 +130,7 @@ type Frame struct {
 
 	SeedName string // of an event of a swarm: its name in seed 002, or "" if it has none
 	SeedWire []byte // the event under that name
+	OursOnly bool   // it comes after workflow_completed, which is the last event under the seed's names
 }
 
 func (f *Frame) size() int { return len(f.Wire) + len(f.SeedWire) }
@@ -312,6 +313,7 @@ func (f *Follower) eventFrame(e *swarm.Event) Frame {
 		}
 		one.SeedName, one.SeedWire = s.Type, eventWire(e.Seq, s.Type, data)
 	}
+	one.OursOnly = e.Kind == swarm.LoopEnded && e.To == "" // of the run's own loop, which has told the run's end
 	return one
 }
 

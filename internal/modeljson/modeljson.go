@@ -1,5 +1,5 @@
 // Package modeljson finds the JSON object in a model's answer. Models put prose and code fences
-// around it, leave commas at the end of lists, or are cut off. Find mends what has one meaning only,
+// around it, write comments in it, leave commas at the end of lists, or are cut off. Find mends what has one meaning only,
 // and refuses everything else with words that the model can act on.
 package modeljson
 
@@ -61,6 +61,7 @@ func find(answer, field string) (object string, closed bool, err error) {
 	}
 	var found []string
 	cut, before, after := false, false, false // prose before the first one, and after the last one
+	comment := false                          // the one that breaks off does so in a comment
 	rest := DropThoughts(answer)
 	for range maxBraces {
 		i := strings.IndexByte(rest, '{')
@@ -81,7 +82,10 @@ func find(answer, field string) (object string, closed bool, err error) {
 		o := readObject(rest)
 		switch {
 		case !o.whole: // a brace in prose, or the answer breaks off within the object
-			cut, after = cut || names(o.text, field), true
+			if names(o.text, field) {
+				cut, comment = true, comment || o.comment
+			}
+			after = true
 			rest = rest[1:]
 			continue
 		case !names(o.text, field):
@@ -102,6 +106,9 @@ func find(answer, field string) (object string, closed bool, err error) {
 		return found[0], closed, nil
 	case len(found) > 1:
 		err = swarm.Errorf(swarm.Unexpected, "the answer has %d objects with the field %q, and only one may be there", len(found), field)
+	case cut && comment:
+		err = swarm.Errorf(swarm.Unexpected, "the JSON object of the answer has a comment without an end").
+			WithHint("return plain JSON: it has no comments")
 	case cut:
 		err = ErrCutOff
 	case answer == "":
@@ -184,16 +191,17 @@ func names(object, field string) bool {
 
 // A foundObject is an object at the beginning of a text.
 type foundObject struct {
-	text   string // mended; if it is not whole, all of it that is there
-	length int    // in the text that it was found in
-	whole  bool   // it is valid JSON
-	closed bool   // its last brackets were missing
+	text    string // mended; if it is not whole, all of it that is there
+	length  int    // in the text that it was found in
+	whole   bool   // it is valid JSON
+	closed  bool   // its last brackets were missing
+	comment bool   // it is not whole, because a comment in it has no end
 }
 
-// readObject reads the object at the beginning of a text. It takes out commas before a closing
-// bracket, and escapes line breaks within strings. An object that only lacks closing brackets is
-// whole, because all its values are. One that breaks off within a string or a word is not: nobody
-// knows how the value goes on.
+// readObject reads the object at the beginning of a text. It takes out comments and commas before a
+// closing bracket, and escapes line breaks within strings. An object that only lacks closing brackets
+// is whole, because all its values are. One that breaks off within a string, a word or a comment is
+// not: nobody knows how the value goes on.
 func readObject(text string) foundObject {
 	var out strings.Builder
 	var open []byte
@@ -220,6 +228,17 @@ func readObject(text string) foundObject {
 			if !closes(text[i+1:]) {
 				out.WriteByte(c)
 			}
+		case '/':
+			n := commentLength(text[i:])
+			if n < 0 {
+				return foundObject{text: text, comment: true}
+			}
+			if n == 0 {
+				out.WriteByte(c)
+				continue
+			}
+			out.WriteByte(' ') // it separates what stands on both sides
+			i += n - 1
 		default:
 			out.WriteByte(c)
 		}
@@ -239,10 +258,36 @@ func closeAll(text string, open []byte, length int) foundObject {
 	return foundObject{text: text, length: length, whole: json.Valid([]byte(text)), closed: true}
 }
 
-// closes says whether nothing but a closing bracket or the end follows.
+// closes says whether nothing but blanks and comments comes before a closing bracket or the end.
 func closes(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	return text == "" || text[0] == '}' || text[0] == ']'
+	for {
+		text = strings.TrimLeft(text, " \t\r\n")
+		if n := commentLength(text); n > 0 {
+			text = text[n:]
+			continue
+		}
+		return text == "" || text[0] == '}' || text[0] == ']'
+	}
+}
+
+// commentLength returns the length of the comment at the beginning of a text: // up to the end of the
+// line, or /* up to */. It is 0 if there is none, and -1 if the comment has no end. A // that goes on to
+// the end of the answer has none: the model may have written the rest of the object on that line.
+func commentLength(text string) int {
+	end := ""
+	switch {
+	case strings.HasPrefix(text, "//"):
+		end = "\n"
+	case strings.HasPrefix(text, "/*"):
+		end = "*/"
+	default:
+		return 0
+	}
+	n := strings.Index(text[2:], end)
+	if n < 0 {
+		return -1
+	}
+	return 2 + n + len(end)
 }
 
 // copyString copies the JSON string at the beginning of a text and returns its length there, or -1
