@@ -300,6 +300,9 @@ func PlanQuestionID(n int) string {
 	return PlanQuestion + "/" + strconv.Itoa(n)
 }
 
+// PlanEditKey is the key of the plan that a person's change to the plan of a question adds.
+func PlanEditKey(question string) string { return "plan:edit:" + question }
+
 // AsksAboutPlan says whether an approval with this id is about a plan.
 func AsksAboutPlan(id string) bool {
 	return id == PlanQuestion || strings.HasPrefix(id, PlanQuestion+"/")

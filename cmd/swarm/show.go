@@ -173,7 +173,7 @@ func (a *app) showPlan(p view.Picture) error {
 	}
 	t := term.NewTable("AGENT", "SUBTASK", "ROLE", "AFTER", "DESCRIPTION").Cut(4)
 	for _, task := range p.Tasks {
-		if s := task.Subtask; s != nil {
+		if s := task.Subtask; s != nil && !task.Dropped {
 			t.Row(task.Agent, s.ID, s.Role, strings.Join(s.DependsOn, ", "), s.Description)
 		}
 	}

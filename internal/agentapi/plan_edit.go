@@ -118,5 +118,5 @@ func (s *Service) editPlan(q question, text []byte, answer *swarm.ApprovalAnswer
 	}
 	p := s.growth.Workers(s.Run, added)
 	p.Swarm.Subtasks = append(changed, p.Swarm.Subtasks...)
-	return &swarm.Event{Kind: swarm.PlanAdded, Key: "plan:edit:" + q.ID, To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: json.RawMessage(s.redact(swarm.Encode(p)))}, nil
+	return &swarm.Event{Kind: swarm.PlanAdded, Key: swarm.PlanEditKey(q.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: json.RawMessage(s.redact(swarm.Encode(p)))}, nil
 }

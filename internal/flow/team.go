@@ -252,7 +252,7 @@ func (t *team) finish() (Result, error) {
 		if turns += t.Members[i].Turns; e.Status == swarm.Failed {
 			failed = append(failed, "@"+name)
 		}
-		if w := t.Members[i].Effort; w != nil && !w.Denied && !w.Dropped && e.Status == swarm.Cancelled && e.Why.Kind == swarm.CutByCancel {
+		if w := t.Members[i].Effort; w != nil && !w.Unwanted() && e.Status == swarm.Cancelled && e.Why.Kind == swarm.CutByCancel {
 			cancelled = append(cancelled, "@"+name)
 		}
 		e.Why.Iteration = 1

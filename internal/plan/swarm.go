@@ -212,7 +212,7 @@ func (t *Team) replans(m *Member, workers int) bool {
 
 // lose records how a worker ended, for the supervisor.
 func (t *Team) lose(m *Member) {
-	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Denied && !m.Effort.Dropped {
+	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Unwanted() {
 		t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
 	}
 }

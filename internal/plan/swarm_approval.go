@@ -105,6 +105,19 @@ func (t *Team) decidePlan(a swarm.ApprovalAnswer) {
 	t.summon()
 }
 
+// Unwanted says whether a person does not want the worker to work.
+func (e *Effort) Unwanted() bool { return e.Dropped || e.Denied }
+
+// unwanted is how many workers a person does not want to work.
+func (t *Team) unwanted() (n int) {
+	for i := range t.Members {
+		if e := t.Members[i].Effort; e != nil && e.Unwanted() {
+			n++
+		}
+	}
+	return n
+}
+
 // IsDropped says whether a person has taken the subtask of an agent out of the plan.
 func (t *Team) IsDropped(agent string) bool {
 	m := t.Member(agent)

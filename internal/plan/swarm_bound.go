@@ -24,13 +24,18 @@ type Bound struct {
 	Joining int         `json:"joining,omitempty"`
 }
 
-// Bound returns what the swarm may use, with the agents that it has now.
+// Bound returns what the swarm may use, with the agents that it has now. Agents that a person does not
+// want to work keep their places, so they count for the most.
 func (t *Team) Bound() Bound {
 	s, agents := t.Swarm, t.workers()
 	if s == nil || s.Rules.Costs == nil {
 		return Bound{}
 	}
-	return BoundSwarm(&s.Rules, &t.Rules, s.Budget, agents)
+	b := BoundSwarm(&s.Rules, &t.Rules, s.Budget, agents)
+	if n := t.unwanted(); n > 0 {
+		b.Planned = BoundSwarm(&s.Rules, &t.Rules, s.Budget, agents-n).Planned
+	}
+	return b
 }
 
 // BoundSwarm returns what a swarm may use that has so many agents now. This is the only place that

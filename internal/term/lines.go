@@ -24,9 +24,10 @@ type Lines struct {
 	under       string // the task that the run does as a swarm; "" = it is the run that is shown
 
 	// The mutex of the output guards the fields below.
-	run   *view.Run
-	tasks map[string]*taskLines
-	voted bool // the vote of a council was printed
+	run     *view.Run
+	tasks   map[string]*taskLines
+	voted   bool // the vote of a council was printed
+	dropped int  // subtasks that a person has taken out of the plan, as the last line about the plan has it
 }
 
 // A linesOutput is where the lines of a run go, and of the swarms that do its tasks.
@@ -121,6 +122,10 @@ func (l *Lines) Event(e *swarm.Event) {
 		if l.run.Swarm == nil { // the plan of a swarm says it
 			l.printWaits()
 		}
+	case swarm.ApprovalAnswered:
+		if l.run.Swarm != nil {
+			l.printPlan()
+		}
 	}
 	l.flush()
 }
@@ -211,7 +216,9 @@ func (l *Lines) runEvent(e *swarm.Event) {
 			} else if first {
 				l.label(runLabel, fmt.Sprintf("run %s: %s", OneLine(string(r.ID)), OneLine(r.Name)))
 			}
-			l.printPlan()
+			if !strings.HasPrefix(e.Key, swarm.PlanEditKey("")) { // the answer that follows says what it takes out
+				l.printPlan()
+			}
 			l.printTasks(e)
 		case first:
 			l.label(

@@ -16,7 +16,7 @@ import (
 func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 	n := 0
 	for i := range tasks {
-		if tasks[i].Subtask != nil {
+		if tasks[i].Subtask != nil && !tasks[i].Dropped {
 			n++
 		}
 	}
@@ -49,7 +49,7 @@ func PlanLine(limits *view.SwarmLimits, tasks []view.Task) string {
 func longestChain(tasks []view.Task) (longest int) {
 	at, length := map[string]*swarm.Subtask{}, map[string]int{}
 	for i := range tasks {
-		if s := tasks[i].Subtask; s != nil {
+		if s := tasks[i].Subtask; s != nil && !tasks[i].Dropped {
 			at[s.ID] = s
 		}
 	}
@@ -269,13 +269,21 @@ func (l *Lines) printVote() {
 	}
 }
 
-// printPlan prints the subtasks that are new.
+// printPlan prints the subtasks that are new, and the plan in one line if a person has taken some out.
 func (l *Lines) printPlan() {
 	var all []view.Task
+	dropped := 0
 	for i := range l.run.Len() {
-		all = append(all, l.run.At(i))
+		t := l.run.At(i)
+		if all = append(all, t); t.Dropped {
+			dropped++
+		}
 	}
 	first := true
+	if dropped != l.dropped {
+		l.dropped, first = dropped, false
+		l.label(runLabel, PlanLine(l.run.Swarm, all))
+	}
 	for i := range all {
 		t := &all[i]
 		v := l.tasks[t.Name]

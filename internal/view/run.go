@@ -163,6 +163,7 @@ type Task struct {
 	Subtask *swarm.Subtask `json:"subtask,omitempty"`
 	Doing   string         `json:"doing,omitempty"`   // its last action, in words
 	Outcome swarm.Outcome  `json:"outcome,omitempty"` // how it ended; Reason says why
+	Dropped bool           `json:"dropped,omitempty"` // a person has taken its subtask out of the plan, or denied the plan that adds it
 
 	// awaitsPerson says that it waits for nothing but a person's answer. Mail would still give it a
 	// turn.

@@ -43,6 +43,8 @@ func (r *Run) foldSwarm(e *swarm.Event) error {
 				t.Doing += failedBecause(end.Reason)
 			}
 		})
+	case swarm.ApprovalAnswered:
+		r.bound() // a person may have taken subtasks out
 	case swarm.TopicPublished:
 		return swarm.UseBody(e, func(entry swarm.TopicEntry) {
 			text := excerpt.Head(excerpt.OneLine(entry.Text()), findingChars)
@@ -71,14 +73,19 @@ func (r *Run) addSubtasks(p *swarm.Plan) {
 			r.Swarm.MaxAgents = p.Team.MaxAgents
 		}
 	}
-	limits := *r.Swarm // a picture that was taken has the former bound
-	limits.Bound = r.team.Bound()
-	r.Swarm = &limits
+	r.bound()
 	for _, s := range p.Swarm.Subtasks {
 		if i, ok := r.find(s.Agent); ok {
 			r.tasks[i].Subtask = &s
 		}
 	}
+}
+
+// bound sets what the swarm may use, with the agents that it has now.
+func (r *Run) bound() {
+	limits := *r.Swarm // a picture that was taken has the former bound
+	limits.Bound = r.team.Bound()
+	r.Swarm = &limits
 }
 
 // A TaskEntry is an entry of a swarm's task list that an agent has added.
@@ -142,6 +149,7 @@ func (r *Run) addEffort(t *Task) {
 			_, t.Iteration, _ = plan.SplitTurn(m.Effort.Last)
 		}
 		t.Iteration -= m.Effort.Unrun
+		t.Dropped = m.Effort.Unwanted()
 		if m.Reviewing() {
 			t.Doing = "judges the answers of the others"
 		}
