@@ -236,13 +236,16 @@ func TestWhoDoesNotReadIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: it takes a second or more")
 	}
-	h := open(t, func(a *API) { a.patience = 100 * time.Millisecond })
+	h := open(t, func(a *API) { a.patience = 2 * time.Second }) // the quick one is quicker on a busy machine, too
 	id, write := h.bare()
 	slow, quick := h.listen("workflow_id="+id, ""), h.listen("workflow_id="+id, "")
 	const events = 16
 	large := strings.Repeat("x", 1<<20) // more than any buffer between us holds
-	for seq := range events + 2 {
-		if seq >= 2 {
+	for seq := 0; seq < events+2 || h.api.Feed.Listeners(swarm.RunID(id)) == 2; seq++ {
+		switch {
+		case seq >= events+2:
+			write(note("small"))
+		case seq >= 2:
 			write(note(large))
 		}
 		if got, ok := quick.next(); !ok || got.id != strconv.Itoa(seq+1) {
