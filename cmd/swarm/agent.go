@@ -9,7 +9,7 @@ import (
 	"swarm/internal/run"
 )
 
-const agentHelp = runHelp + "\nWithout RUN, @AGENT belongs to the newest unfinished run of this folder."
+const agentHelp = newestRun
 
 func (a *app) startCommand() *cobra.Command {
 	return a.agentCommand(run.StartAgent, "Restart an agent that failed or was cancelled",
@@ -38,37 +38,22 @@ func (a *app) agentCommand(do run.Action, short, long string) *cobra.Command {
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, agent, err := a.meant(args)
-			switch {
-			case err != nil:
-				return err
-			case agent == "":
-				return swarm.Errorf(swarm.BadInput, "the agent is missing").WithHint("name one: swarm %s %s @AGENT", name, ref)
+			ref, agent := runAndAgent(args)
+			if agent == "" {
+				return swarm.Errorf(swarm.BadInput, "the agent is missing").WithHint("name one: swarm %s @AGENT", name)
 			}
 			return a.act(cmd, ref, agent, do)
 		},
 	}
 }
 
-// meant reads the arguments [RUN] [@AGENT]. The agent is "" when the command is about the whole
+// runAndAgent reads the arguments RUN [@AGENT]. The agent is "" when the command is about the whole
 // run.
-func (a *app) meant(args []string) (ref, agent string, err error) {
+func runAndAgent(args []string) (ref, agent string) {
 	if len(args) == 1 {
-		if name, ok := strings.CutPrefix(args[0], "@"); ok && args[0] != "@last" {
-			c, failed := a.control()
-			if failed != nil {
-				return "", "", failed
-			}
-			ref, err = c.Newest()
-			return ref, name, err
-		}
-		return args[0], "", nil
+		return args[0], ""
 	}
-	name, ok := strings.CutPrefix(args[1], "@")
-	if !ok || name == "" {
-		return "", "", swarm.Errorf(swarm.BadInput, "%s is not an agent", swarm.Quote(args[1])).WithHint("agents are written with @: @%s", args[1])
-	}
-	return args[0], name, nil
+	return args[0], strings.TrimPrefix(args[1], "@")
 }
 
 // act applies an action to one agent of a run that has not ended.

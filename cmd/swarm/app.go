@@ -68,6 +68,7 @@ func (a *app) root() *cobra.Command {
 		Use:           "swarm",
 		Short:         "Run teams of AI agents that talk to each other",
 		Long:          about,
+		Version:       versionText(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -82,6 +83,7 @@ func (a *app) root() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON: results to standard output, errors to standard error")
@@ -114,8 +116,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return swarm.Errorf(swarm.BadInput, "there is no command %q", args[0]).WithHint("%s", swarm.DidYouMean(args[0], names))
 }
 
-// badArguments turns cobra's errors about arguments into swarm errors with a hint, for a command
-// and all commands below it. A command that only groups others gets the check for unknown commands.
+// badArguments puts cobra's errors about arguments into our words, for a command and all commands
+// below it. A command that only groups others gets the check for unknown commands.
 func badArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -123,15 +125,8 @@ func badArguments(cmd *cobra.Command) {
 	if cmd.Name() == "help" {
 		cmd.Args = knownCommand
 	}
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			var ours *swarm.Error
-			if err == nil || errors.As(err, &ours) {
-				return err
-			}
-			return swarm.Errorf(swarm.BadInput, "%w", err).WithHint("usage: %s", cmd.UseLine())
-		}
+	if cmd.Args != nil {
+		cmd.Args = inOurWords(cmd.Args)
 	}
 	for _, sub := range cmd.Commands() {
 		badArguments(sub)

@@ -14,18 +14,10 @@ running turns instead, use swarm cancel.
 
 ` + newestRun,
 		Example:           "  swarm close\n  swarm close @last",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref := ""
-			if len(args) > 0 {
-				ref = args[0]
-			} else if c, err := a.control(); err != nil {
-				return err
-			} else if ref, err = c.Newest(); err != nil {
-				return err
-			}
-			c, id, err := a.steerable(ref)
+			c, id, err := a.steerable(args[0])
 			if err != nil {
 				return err
 			}

@@ -82,6 +82,7 @@ func (a *app) commandTable() []commandRow {
 // commands returns all commands. Each checks who calls it before it does anything.
 func (a *app) commands() (all []*cobra.Command) {
 	for _, row := range a.commandTable() {
+		a.runOptional(row.command)
 		a.restrict(row.command, row.inside)
 		all = append(all, row.command)
 	}

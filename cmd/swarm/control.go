@@ -18,7 +18,7 @@ import (
 
 const (
 	runHelp   = "RUN is an id, the beginning of one, or @last."
-	newestRun = "Without RUN, use the newest unfinished run of this folder, or else the newest.\n" + runHelp
+	newestRun = "Without RUN, use the newest run of this folder that a process drives, or else the newest.\n" + runHelp
 )
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -31,20 +31,23 @@ A cancelled agent of a team gets no more turns, and its mail goes back to the se
 use swarm start.
 
 ` + agentHelp,
-		Example:           "  swarm cancel @last\n  swarm cancel @last code\n  swarm cancel @coder",
+		Example:           "  swarm cancel\n  swarm cancel code\n  swarm cancel @last code\n  swarm cancel @coder",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if ref, agent, err := a.meant(args); err == nil && agent != "" {
-				return a.act(cmd, ref, agent, run.StopAgent)
+			ref, target := runAndAgent(args)
+			if target != "" && strings.HasPrefix(args[1], "@") {
+				return a.act(cmd, ref, target, run.StopAgent)
 			}
-			c, id, err := a.steerable(args[0])
+			c, id, err := a.steerable(ref)
 			if err != nil {
 				return err
 			}
-			target := ""
-			if len(args) > 1 {
-				if target, err = c.Target(id, args[1]); err != nil {
+			if target != "" {
+				if _, err = c.Target(id, target); err != nil {
+					if _, wrong := c.Target(id, "@"+target); wrong == nil {
+						return a.act(cmd, ref, target, run.StopAgent)
+					}
 					return err
 				}
 			}
@@ -70,14 +73,11 @@ whose time limits stop too, or one agent. A run stays open while only paused age
 prints that it does.
 
 ` + agentHelp,
-		Example:           "  swarm pause @last\n  swarm resume @last\n  swarm pause @coder\n  swarm resume @coder",
+		Example:           "  swarm pause\n  swarm resume\n  swarm pause @coder\n  swarm resume @coder",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, agent, err := a.meant(args)
-			if err != nil {
-				return err
-			}
+			ref, agent := runAndAgent(args)
 			if agent != "" {
 				return a.act(cmd, ref, agent, run.PauseAgent)
 			}
@@ -104,14 +104,12 @@ no process drives the run, this one does: finished turns are not run again, and 
 run again under the same id.
 
 ` + agentHelp,
-		Example:           "  swarm resume @last\n  swarm resume @coder",
+		Example:           "  swarm resume\n  swarm resume @coder",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, agent, err := a.meant(args)
+			ref, agent := runAndAgent(args)
 			switch {
-			case err != nil:
-				return err
 			case agent != "" && (record != "" || replay != ""):
 				return swarm.Errorf(swarm.BadInput, "an agent alone cannot be recorded or replayed").WithHint("leave out @%s, or the flag", agent)
 			case agent != "":
@@ -173,18 +171,24 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 func (a *app) retryCommand() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
-		Use:   "retry RUN",
+		Use:   "retry [RUN] [TASK]",
 		Short: "Retry what failed, and carry the rest over",
 		Long: `Retry an ended run as a new run. Tasks that failed or were cancelled run again, and so do the tasks
-that depend on them. The turns of all other tasks are carried over.
+that depend on them. The turns of all other tasks are carried over. TASK is the same as --from TASK.
 
 In an unfinished run, retry a task that failed and waits for a person, or end the wait for a
 provider's limit before it resets. If no process drives the run, this one does.
 
-` + runHelp,
-		Example: "  swarm retry @last\n  swarm retry @last --from code",
-		Args:    cobra.ExactArgs(1),
+` + newestRun,
+		Example: "  swarm retry\n  swarm retry code\n  swarm retry @last --from code",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				if from != "" && from != args[1] {
+					return swarm.Errorf(swarm.BadInput, "%s and --from %s are two tasks", args[1], from).WithHint("name one of them")
+				}
+				from = args[1]
+			}
 			c, id, err := a.find(args[0])
 			if err != nil {
 				return err

@@ -17,20 +17,20 @@ import (
 func (a *app) diffCommand() *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
-		Use:   "diff RUN [-- PATH…]",
+		Use:   "diff [RUN] [-- PATH…]",
 		Short: "Show what changed in the git tree during a run",
 		Long: `Show what changed in the files of the git repository between the start and the end of the run. If
 the run has not ended, compare with the files as they are now. Files that git ignores are left out.
 Your repository is only read.
 
-` + runHelp,
-		Example:           "  swarm diff @last\n  swarm diff @last --stat\n  swarm diff @last -- src",
+` + newestRun,
+		Example:           "  swarm diff\n  swarm diff @last --stat\n  swarm diff -- src",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths := args[1:]
-			if cmd.ArgsLenAtDash() != 1 && len(paths) > 0 {
-				return swarm.Errorf(swarm.BadInput, "%q is one argument too many", paths[0]).WithHint("paths come after --: swarm diff %s -- %s", args[0], strings.Join(paths, " "))
+			if dash := cmd.ArgsLenAtDash(); len(paths) > 0 && (dash < 0 || dash > 1) {
+				return swarm.Errorf(swarm.BadInput, "%s is one argument too many", swarm.Quote(paths[0])).WithHint("paths come after --: swarm diff %s -- %s", args[0], strings.Join(paths, " "))
 			}
 			return a.diff(cmd, args[0], stat, paths)
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +90,18 @@ func (a *app) foreign(text []byte) string {
 	return string(text)
 }
 
-// task finds the task of a run that a user names.
+// tasksOf returns the tasks of an agent, whose name may begin with an @.
+func tasksOf(p view.Picture, agent string) (tasks []view.Task) {
+	for _, t := range p.Tasks {
+		if t.Agent == strings.TrimPrefix(agent, "@") {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// task finds the task of a run that a user names. An agent's name means its last task that has an
+// output, or else its last.
 func task(p view.Picture, name string) (view.Task, error) {
 	var names, copies []string
 	for _, t := range p.Tasks {
@@ -107,6 +119,15 @@ func task(p view.Picture, name string) (view.Task, error) {
 	err := swarm.Errorf(swarm.BadInput, "run %s has no task %q", p.ID, name)
 	if copies != nil {
 		return view.Task{}, err.WithHint("it has copies: %s", strings.Join(copies, ", "))
+	}
+	of := tasksOf(p, name)
+	for _, t := range slices.Backward(of) {
+		if t.Output.Hash != "" {
+			return t, nil
+		}
+	}
+	if len(of) > 0 {
+		return of[len(of)-1], nil
 	}
 	return view.Task{}, err.WithHint("%s", swarm.DidYouMean(name, names))
 }

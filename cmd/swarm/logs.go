@@ -32,7 +32,7 @@ func (a *app) logsCommand() *cobra.Command {
 	var o logOptions
 	var from, grep string
 	cmd := &cobra.Command{
-		Use:   "logs RUN [TASK…]",
+		Use:   "logs [RUN] [TASK…]",
 		Short: "Print what agents said, and how their tasks went",
 		Long: `Print what the agents of a run said, in order of time, with the events of their tasks in between.
 Each line starts with its task and a mark: | output, ! standard error, > tools. If a turn's stream is
@@ -40,8 +40,8 @@ gone, print its stored output. Lines of a swarm are those of swarm solve.
 
 With --json each line is {time, task, turn, kind, text}.
 
-` + runHelp,
-		Example:           "  swarm logs @last\n  swarm logs @last code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
+` + newestRun,
+		Example:           "  swarm logs\n  swarm logs code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -227,6 +227,11 @@ func (a *app) logWriter(p view.Picture, o logOptions) (*logWriter, error) {
 		before := len(tasks)
 		for _, t := range p.Tasks {
 			if t.Name == name || t.Base == name {
+				tasks = append(tasks, t.Name)
+			}
+		}
+		if len(tasks) == before {
+			for _, t := range tasksOf(p, name) {
 				tasks = append(tasks, t.Name)
 			}
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +16,15 @@ func (a *app) outCommand() *cobra.Command {
 	var iteration int
 	var good bool
 	cmd := &cobra.Command{
-		Use:   "out RUN [TASK]",
+		Use:   "out [RUN] [TASK | @AGENT]",
 		Short: "Print the output of a task, or the answer of a swarm",
-		Long: `Print the answer of a swarm, as swarm solve does. With TASK, print a task's output, byte for byte as the run's log has it. Without flags, this is the last output,
-of a good or a failed turn. Only the last 102,400 bytes of a long output are kept. On a terminal,
-control characters are made visible.
+		Long: `Print the answer of a swarm, as swarm solve does. With TASK, print a task's output, byte for byte as
+the run's log has it; with @AGENT, that of the agent's last task. Without flags, this is the last
+output, of a good or a failed turn. Only the last 102,400 bytes of a long output are kept. On a
+terminal, control characters are made visible.
 
-` + runHelp,
-		Example:           "  swarm out @last\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
+` + newestRun,
+		Example:           "  swarm out code\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +55,7 @@ func (a *app) readAnswer(ref string) (answer run.Answer, err error) {
 // printAnswerOf prints the answer of a swarm.
 func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 	if iteration > 0 || good {
-		return swarm.Errorf(swarm.BadInput, "the flags --iteration and --good need a task").WithHint("usage: swarm out RUN TASK --iteration N")
+		return swarm.Errorf(swarm.BadInput, "the flags --iteration and --good need a task").WithHint("usage: swarm out [RUN] TASK --iteration N")
 	}
 	answer, err := a.readAnswer(ref)
 	if err != nil {
@@ -75,6 +77,7 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 	if err != nil {
 		return err
 	}
+	name, _, _ = strings.Cut(string(out.Turn), "/") // an agent's name stands for its task
 	text, err := l.Text(out.Hash)
 	if err != nil {
 		return err

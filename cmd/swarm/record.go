@@ -13,13 +13,13 @@ import (
 
 func (a *app) recordCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "record RUN FILE",
+		Use:   "record [RUN] FILE",
 		Short: "Write the recording of a run, for --replay",
 		Long: `Write the recording of a run that has ended or was interrupted, from its log. It is the same file that
 --record writes when its command ends, and that a killed command cannot write.
 
-` + runHelp,
-		Example:           "  swarm record @last run.cassette\n  swarm up --replay run.cassette",
+` + newestRun,
+		Example:           "  swarm record run.cassette\n  swarm up --replay run.cassette",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(_ *cobra.Command, args []string) error {

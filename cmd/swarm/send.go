@@ -17,7 +17,7 @@ import (
 	"swarm/internal/term"
 )
 
-const whichRun = "Without --run, use the newest unfinished run of this folder, or else the newest.\n" + runHelp
+const whichRun = "Without --run, use the newest run of this folder that a process drives, or else the newest.\n" + runHelp
 
 const insideHelp = `Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, this command acts for the agent,
 within its edges.`

@@ -29,9 +29,9 @@ type showOptions struct {
 func (a *app) showCommand() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:   "show RUN",
+		Use:   "show [RUN] [TASK | @AGENT]",
 		Short: "Show what every agent was asked and what it said",
-		Long: `Show a run: its tasks and its turns.
+		Long: `Show a run: its tasks and its turns. With TASK or @AGENT, show its last turn.
 
 With --turn, show one turn in full: its prompt, byte for byte as the agent got it, the origin of each
 part of the prompt, and its output. With --turn and --prompt, print the prompt and nothing else. The
@@ -47,9 +47,9 @@ With --turn the result is that turn alone, with its texts.
 A model over HTTP is sent its earlier turns again. With --turn and --messages, print what such a turn
 added to its session: the calls of tools, their whole results, and what the model said.
 
-` + runHelp,
-		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
-		Args:              cobra.ExactArgs(1),
+` + newestRun,
+		Example:           "  swarm show\n  swarm show code\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, l, err := a.openReader(args[0])
@@ -57,6 +57,14 @@ added to its session: the calls of tools, their whole results, and what the mode
 				return err
 			}
 			defer l.Close()
+			if len(args) > 1 && o.turn != "" {
+				return swarm.Errorf(swarm.BadInput, "%s and --turn %s are two turns", args[1], o.turn).WithHint("name one of them")
+			}
+			if len(args) > 1 {
+				if o.turn, err = turnMeant(l, args[1]); err != nil {
+					return err
+				}
+			}
 			return a.show(l, o)
 		},
 	}
@@ -68,6 +76,19 @@ added to its session: the calls of tools, their whole results, and what the mode
 	f.BoolVar(&o.spans, "spans", false, "the origin of each part of the prompts")
 	f.BoolVar(&o.messages, "messages", false, "with --turn, what a turn of a model over HTTP added to its session: calls, whole results and words")
 	return cmd
+}
+
+// turnMeant returns the turn that an argument means: itself, or a task, or the last task of an agent.
+func turnMeant(l *run.Reader, name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	p, err := l.Picture()
+	if err != nil {
+		return "", err
+	}
+	t, err := task(p, name)
+	return t.Name, err
 }
 
 func (a *app) show(l *run.Reader, o showOptions) error {

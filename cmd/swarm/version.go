@@ -18,8 +18,13 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.json {
 				return a.print(map[string]string{"version": version, "loops": flow.Version, "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(a.stdout, "swarm %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(a.stdout, versionText())
 			return err
 		},
 	}
+}
+
+// versionText is what swarm version and swarm --version print.
+func versionText() string {
+	return fmt.Sprintf("swarm %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

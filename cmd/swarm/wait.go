@@ -16,14 +16,14 @@ import (
 func (a *app) waitCommand() *cobra.Command {
 	var timeout string
 	cmd := &cobra.Command{
-		Use:   "wait RUN",
+		Use:   "wait [RUN]",
 		Short: "Wait until a run ends, and exit with its code",
 		Long: `Wait until a run ends, printing nothing, and exit with its code: 0 all done, 1 something failed,
 3 budget spent. After --timeout, or if no process drives the run, print an error and exit with 1. The
 run itself is not affected.
 
-` + runHelp,
-		Example:           "  swarm up -d && swarm wait @last\n  swarm wait @last --timeout 10m && echo done",
+` + newestRun,
+		Example:           "  swarm up -d && swarm wait\n  swarm wait @last --timeout 10m && echo done",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {

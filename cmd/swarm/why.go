@@ -16,7 +16,7 @@ import (
 
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "why [RUN] TASK | @AGENT",
+		Use:   "why [RUN] [TASK | @AGENT]",
 		Short: "Explain why a task or an agent does not run",
 		Long: `Print the chain of waits that starts at a task or an agent, and what is at its end; or the reason why
 the task ended. The chain follows all kinds of waits: dependencies, busy agents, limits, pauses,
@@ -24,24 +24,15 @@ retries, people, required replies, and agents that wait for others inside their 
 printed with its members. Then come the newest approvals and commands that were given to the last task
 of the chain or to the run, with who gave each and how.
 
+Without TASK and @AGENT, explain a task that failed, or else one that has not completed.
+
 ` + newestRun,
-		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
+		Example:           "  swarm why\n  swarm why test\n  swarm why @coder\n  swarm why @last test",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] == lastRun {
-				return a.whyRun(args[0])
-			}
 			if len(args) == 1 {
-				c, err := a.control()
-				if err != nil {
-					return err
-				}
-				newest, err := c.Newest()
-				if err != nil {
-					return err
-				}
-				args = []string{newest, args[0]}
+				return a.whyRun(args[0])
 			}
 			_, l, err := a.openReader(args[0])
 			if err != nil {
@@ -52,9 +43,6 @@ of the chain or to the run, with who gave each and how.
 		},
 	}
 }
-
-// lastRun is the newest run of this folder. It is the name of no agent.
-const lastRun = "@last"
 
 // whyRun explains the task of a run that tells the most: one that failed, or else one that has not
 // completed, or else the last.
