@@ -150,7 +150,7 @@ its beginning there, and ref names the whole.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&timeout, "timeout", "", "how long to wait at most, as in 90s or 20m (default 10m, at most 1h)")
+	cmd.Flags().StringVar(&timeout, "timeout", "", "wait at most this `time`, as in 90s or 20m (default 10m, at most 1h)")
 	return cmd
 }
 

@@ -60,7 +60,7 @@ const about = `swarm runs teams of AI agents that talk to each other.
 
   swarm init            write a small working swarm/swarm.yaml
   swarm up              run its pipeline
-  swarm show @last      see what every agent was asked and what it said
+  swarm show            see what every agent was asked and what it said
 `
 
 func (a *app) root() *cobra.Command {
@@ -92,6 +92,12 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return swarm.Errorf(swarm.BadInput, "%w", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	})
+	cobra.EnableCommandSorting = false
+	for _, group := range []string{toRun, toPrepare, toLook, toControl, toWrite, forAgents, toKeep, forSystems} {
+		root.AddGroup(&cobra.Group{ID: group, Title: group})
+	}
+	root.SetHelpCommandGroupID(forSystems)
+	root.SetCompletionCommandGroupID(forSystems)
 	root.AddCommand(a.commands()...)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -107,13 +113,17 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	missing := swarm.Errorf(swarm.BadInput, "there is no command %q", args[0])
+	if same := otherNames[args[0]]; same != "" && !cmd.HasParent() {
+		return missing.WithHint("%s", same)
+	}
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	return swarm.Errorf(swarm.BadInput, "there is no command %q", args[0]).WithHint("%s", swarm.DidYouMean(args[0], names))
+	return missing.WithHint("%s", swarm.DidYouMean(args[0], names))
 }
 
 // badArguments puts cobra's errors about arguments into our words, for a command and all commands

@@ -15,68 +15,96 @@ const (
 	people
 )
 
-// A commandRow is a command and who may use it inside a turn. It has no default, so that a new
-// command cannot be forgotten.
+// A commandRow is a command, who may use it inside a turn, and its group in the help. It has no
+// default, so that a new command cannot be forgotten.
 type commandRow struct {
 	command *cobra.Command
 	inside  access
+	group   string
 }
 
-// commandTable lists all commands.
+// Groups of commands, in the order of the help.
+const (
+	toRun      = "Run agents:"
+	toLook     = "Look at runs:"
+	toControl  = "Control runs:"
+	toWrite    = "Read and write messages:"
+	toPrepare  = "Before a run:"
+	forAgents  = "For agents, in their turns:"
+	toKeep     = "Old and damaged runs:"
+	forSystems = "For programs, and the rest:"
+)
+
+// commandTable lists all commands, in the order of the help.
 func (a *app) commandTable() []commandRow {
 	return []commandRow{
-		{a.initCommand(), everyone},
-		{a.replCommand(), everyone}, // --resume: ownRuns
-		{a.upCommand(), everyone},
-		{a.runCommand(), everyone},
-		{a.teamCommand(), everyone},
-		{a.solveCommand(), everyone},
-		{a.deskCommand(), everyone},
-		{a.resumeCommand(), ownRuns},
-		{a.retryCommand(), ownRuns},
-		{a.closeCommand(), ownRuns},
-		{a.cancelCommand(), ownRuns},
-		{a.pauseCommand(), ownRuns},
-		{a.startCommand(), ownRuns},
-		{a.resetCommand(), ownRuns},
-		{a.approveCommand(), ownRuns},
-		{a.denyCommand(), ownRuns},
+		{a.upCommand(), everyone, toRun},
+		{a.runCommand(), everyone, toRun},
+		{a.replCommand(), everyone, toRun}, // --resume: ownRuns
+		{a.teamCommand(), everyone, toRun},
+		{a.solveCommand(), everyone, toRun},
+		{a.deskCommand(), everyone, toRun},
 
-		{a.sendCommand(), everyone},
-		{a.inboxCommand(), everyone},
-		{a.replyCommand(), everyone},
-		{a.publishCommand(), everyone},
-		{a.mailCommand(), everyone},
-		{a.artifactCommand(), everyone},
-		{a.doneCommand(), everyone},
-		{a.askCommand(), everyone},
-		{a.waitForCommand(), everyone},
-		{a.spawnCommand(), everyone},
+		{a.initCommand(), everyone, toPrepare},
+		{a.checkCommand(), everyone, toPrepare},
+		{a.planCommand(), everyone, toPrepare},
+		{a.graphCommand(), everyone, toPrepare},
+		{a.promptsCommand(), everyone, toPrepare},
+		{a.configCommand(), everyone, toPrepare},
+		{a.schemaCommand(), everyone, toPrepare},
+		{a.doctorCommand(), everyone, toPrepare},
+		{a.trustCommand(), people, toPrepare},
 
-		{a.lsCommand(), everyone},
-		{a.showCommand(), everyone},
-		{a.logsCommand(), everyone},
-		{a.outCommand(), everyone},
-		{a.whyCommand(), everyone},
-		{a.attachCommand(), everyone}, // the keys of the board: ownRuns
-		{a.waitCommand(), everyone},
-		{a.diffCommand(), everyone},
-		{a.recordCommand(), everyone},
-		{a.dbCommand(), people},
-		{a.pruneCommand(), ownRuns},
+		{a.lsCommand(), everyone, toLook},
+		{a.showCommand(), everyone, toLook},
+		{a.logsCommand(), everyone, toLook},
+		{a.outCommand(), everyone, toLook},
+		{a.diffCommand(), everyone, toLook},
+		{a.whyCommand(), everyone, toLook},
+		{a.attachCommand(), everyone, toLook}, // the keys of the board: ownRuns
+		{a.waitCommand(), everyone, toLook},
+		{a.recordCommand(), everyone, toLook},
 
-		{a.checkCommand(), everyone},
-		{a.planCommand(), everyone},
-		{a.graphCommand(), everyone},
-		{a.promptsCommand(), everyone},
-		{a.configCommand(), everyone},
-		{a.schemaCommand(), everyone},
-		{a.doctorCommand(), everyone},
-		{a.trustCommand(), people},
-		{a.serveCommand(), people},
-		{a.mcpCommand(), everyone}, // it serves the tools of the agent that starts it
-		{a.versionCommand(), everyone},
+		{a.pauseCommand(), ownRuns, toControl},
+		{a.resumeCommand(), ownRuns, toControl},
+		{a.cancelCommand(), ownRuns, toControl},
+		{a.closeCommand(), ownRuns, toControl},
+		{a.retryCommand(), ownRuns, toControl},
+		{a.startCommand(), ownRuns, toControl},
+		{a.resetCommand(), ownRuns, toControl},
+		{a.approveCommand(), ownRuns, toControl},
+		{a.denyCommand(), ownRuns, toControl},
+
+		{a.sendCommand(), everyone, toWrite},
+		{a.inboxCommand(), everyone, toWrite},
+		{a.replyCommand(), everyone, toWrite},
+		{a.publishCommand(), everyone, toWrite},
+		{a.mailCommand(), everyone, toWrite},
+		{a.artifactCommand(), everyone, toWrite},
+
+		{a.doneCommand(), everyone, forAgents},
+		{a.askCommand(), everyone, forAgents},
+		{a.waitForCommand(), everyone, forAgents},
+		{a.spawnCommand(), everyone, forAgents},
+
+		{a.pruneCommand(), ownRuns, toKeep},
+		{a.dbCommand(), people, toKeep},
+
+		{a.serveCommand(), people, forSystems},
+		{a.mcpCommand(), everyone, forSystems}, // it serves the tools of the agent that starts it
+		{a.versionCommand(), everyone, forSystems},
 	}
+}
+
+// otherNames are commands of other programs, and what does the same here.
+var otherNames = map[string]string{
+	"stop":    "swarm cancel ends a run, swarm pause lets its running turns finish",
+	"down":    "swarm cancel ends a run",
+	"kill":    "swarm cancel ends a run",
+	"status":  "swarm show has the newest run, swarm ls all of this folder",
+	"ps":      "swarm ls lists the runs of this folder",
+	"restart": "swarm retry runs again what failed",
+	"rm":      "swarm prune deletes old runs",
 }
 
 // commands returns all commands. Each checks who calls it before it does anything.
@@ -84,6 +112,7 @@ func (a *app) commands() (all []*cobra.Command) {
 	for _, row := range a.commandTable() {
 		a.runOptional(row.command)
 		a.restrict(row.command, row.inside)
+		row.command.GroupID = row.group
 		all = append(all, row.command)
 	}
 	return all

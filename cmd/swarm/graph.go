@@ -52,7 +52,7 @@ message another.`,
 	}
 	src.flags(cmd)
 	src.selection(cmd)
-	cmd.Flags().StringVar(&format, "format", "mermaid", "mermaid or dot")
+	cmd.Flags().StringVar(&format, "format", "mermaid", "the `format`: mermaid or dot")
 	return cmd
 }
 

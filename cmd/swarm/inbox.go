@@ -51,7 +51,7 @@ With --json the result is {envelopes, more?}.
 	}
 	f := cmd.Flags()
 	f.StringVar(&ref, "run", "", "the `run` of the inbox")
-	f.IntVar(&most, "max", 20, "print at most this many messages")
+	f.IntVar(&most, "max", 20, "print at most `N` messages")
 	f.BoolVar(&everything, "all", false, "print read messages too, and mark none as read")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd

@@ -45,7 +45,7 @@ process drives an interrupted run; swarm resume continues it.`,
 		},
 	}
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "list at most `N` runs; 0 lists all")
-	cmd.Flags().StringVar(&status, "status", "", "only runs with this status")
+	cmd.Flags().StringVar(&status, "status", "", "only runs with this `status`")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(runStatuses(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

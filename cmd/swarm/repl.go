@@ -59,7 +59,7 @@ with its outputs. /quit, Ctrl-D and the end of input end it for good.`,
 
 func talkFlags(cmd *cobra.Command, src *source, ephemeral *bool) {
 	f := cmd.Flags()
-	f.StringVar(&src.file, "file", "", "the compose file (default swarm/swarm.yaml)")
+	f.StringVar(&src.file, "file", "", "the compose `file` (default swarm/swarm.yaml)")
 	f.StringVar(&src.provider, "provider", "", "the `provider` of agents that name none (or SWARM_PROVIDER)")
 	f.StringArrayVar(&src.set, "set", nil, "change a `value` of the compose file, as in max_parallel=4")
 	f.BoolVar(ephemeral, "ephemeral", false, "delete the session's run and its outputs at the end")

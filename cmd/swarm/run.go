@@ -102,7 +102,7 @@ roles of .claude/agents: @tester is .claude/agents/tester.md. With --provider NA
 	f.StringVarP(&file, "prompt-file", "f", "", "a prompt in a `file`")
 	f.StringVarP(&text, "prompt-string", "s", "", "a prompt as `text`")
 	f.StringVar(&agent, "agent", "", "the `agent` that runs the prompt")
-	f.StringVar(&composeFile, "file", "", "the compose file (default swarm/swarm.yaml)")
+	f.StringVar(&composeFile, "file", "", "the compose `file` (default swarm/swarm.yaml)")
 	f.StringVar(&src.provider, "provider", "", "the `provider` of agents that name none (or SWARM_PROVIDER)")
 	f.StringArrayVar(&src.set, "set", nil, "change a `value` of the compose file, as in max_parallel=4")
 	f.BoolVar(&ephemeral, "ephemeral", false, "with lines: delete the run and its outputs at the end")

@@ -77,7 +77,7 @@ name, or left out), toNodeId, createdAt, payload, contextRef and meta.
 	f := cmd.Flags()
 	f.StringVar(&l.run, "run", "", "the `run` of the agent")
 	f.BoolVar(&l.interrupt, "interrupt", false, "stop the agent's running turn")
-	f.StringVar(&l.priority, "priority", "", "normal, or high: the agent reads it between two tool calls, before other mail")
+	f.StringVar(&l.priority, "priority", "", "the `priority`: normal, or high: the agent reads it between two tool calls, before other mail")
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
 	f.StringVar(&l.context, "context", "", "send the context pack with this `ref` along")

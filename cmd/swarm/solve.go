@@ -81,7 +81,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&strategy, "strategy", "", "team, or council: agents answer independently, review each other, and vote (default team, or swarm.strategy)")
+	f.StringVar(&strategy, "strategy", "", "the `strategy`: team, or council: agents answer independently, review each other, and vote (default team, or swarm.strategy)")
 	f.Var(&agents, "agents", "how many agents work at the same time, or are in the council (default 3)")
 	f.Var(&most, "iterations", "how many iterations an agent has (default 25, or swarm.max_iterations_per_agent)")
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")

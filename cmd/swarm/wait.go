@@ -41,7 +41,7 @@ run itself is not affected.
 			return a.waitFor(ctx, args[0], timeout)
 		},
 	}
-	cmd.Flags().StringVar(&timeout, "timeout", "", "wait at most this long, as in 90s, 10m or 1d")
+	cmd.Flags().StringVar(&timeout, "timeout", "", "wait at most this `time`, as in 90s, 10m or 1d")
 	return cmd
 }
 
