@@ -38,7 +38,7 @@ func inOurWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 		e := swarm.Errorf(swarm.BadInput, "%w", err)
 		var required []string
 		for _, name := range argumentNames(cmd) {
-			if !strings.HasPrefix(name, "[") {
+			if !strings.HasPrefix(name, "[") || name == "[RUN]" { // runOptional adds it
 				name, _, _ = strings.Cut(strings.Trim(name, "()…"), " |")
 				required = append(required, name)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,8 +77,7 @@ func (a *app) artifactCatCommand(ref *string) *cobra.Command {
 					Content string `json:"content"`
 				}{it, string(text)})
 			}
-			_, err = io.WriteString(a.stdout, a.foreign(text))
-			return err
+			return a.printForeign(text)
 		},
 	}
 }

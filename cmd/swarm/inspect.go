@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -88,6 +89,17 @@ func (a *app) foreign(text []byte) string {
 		return term.Escape(string(text))
 	}
 	return string(text)
+}
+
+// printForeign prints a text that an agent wrote. On a terminal its last line ends, so that the prompt
+// of the shell has a line of its own.
+func (a *app) printForeign(text []byte) error {
+	shown := a.foreign(text)
+	if a.onTerminal() && shown != "" && !strings.HasSuffix(shown, "\n") {
+		shown += "\n"
+	}
+	_, err := io.WriteString(a.stdout, shown)
+	return err
 }
 
 // tasksOf returns the tasks of an agent, whose name may begin with an @.

@@ -66,7 +66,8 @@ With --json each line is {time, task, turn, kind, text}.
 	f.BoolVarP(&o.times, "times", "t", false, "put the time in front of each line")
 	f.StringVar(&from, "since", "", "only lines since this `time`: 10m, 2d, 14:30 or 2026-11-15T14:30:00Z")
 	f.StringVar(&grep, "grep", "", "only lines that match this `expression`")
-	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` lines (default all)")
+	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` lines")
+	f.Lookup("number").DefValue = "all"
 	return cmd
 }
 

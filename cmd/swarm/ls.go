@@ -82,9 +82,21 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 		return err
 	}
 	if more {
-		fmt.Fprintln(a.stdout, "… and more: swarm ls -n 0")
+		fmt.Fprintln(a.stdout, "… and more: "+a.listAll(status))
 	}
 	return nil
+}
+
+// listAll is the command that lists all runs of a list that was cut.
+func (a *app) listAll(status swarm.Status) string {
+	command := "swarm ls -n 0"
+	if a.anywhere {
+		command += " -g"
+	}
+	if status != "" {
+		command += " --status " + string(status)
+	}
+	return command
 }
 
 func checkStatus(s swarm.Status) error {

@@ -61,7 +61,8 @@ envelope, printed again when its receipt changes.
 	f.StringVar(&o.run, "run", "", "the `run` of the mail")
 	f.BoolVar(&o.pending, "pending", false, "only messages that are unread or need a reply")
 	f.BoolVarP(&o.follow, "follow", "f", false, "print changes until the run ends")
-	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` messages (default all)")
+	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` messages")
+	f.Lookup("number").DefValue = "all"
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,8 +92,7 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 	if out.Bytes > int64(len(text)) {
 		fmt.Fprintf(a.stderr, "note: the output had %d bytes, of which the last %d are kept\n", out.Bytes, len(text))
 	}
-	_, err = io.WriteString(a.stdout, a.foreign(text))
-	return err
+	return a.printForeign(text)
 }
 
 // findOutput finds the output that was asked for. Only an error needs the whole run, to say what is

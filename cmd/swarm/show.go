@@ -425,8 +425,7 @@ func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 		if text := historyText(t.History); text != "" { // the prompt is all that standard output gets
 			fmt.Fprintln(a.stderr, text)
 		}
-		_, err := io.WriteString(a.stdout, a.foreign([]byte(whole.PromptText)))
-		return err
+		return a.printForeign([]byte(whole.PromptText))
 	case o.spans:
 		a.turnHead(l.ID, &t)
 		a.printSpans(&t)

@@ -89,6 +89,30 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 	}
 }
 
+// TestOutputEndsItsLineInATerminal prints an output without a last newline. In a terminal the prompt
+// of the shell must not follow it on the same line. A file gets the bytes as they are.
+func TestOutputEndsItsLineInATerminal(t *testing.T) {
+	p := newPlace(t)
+	p.compose(`provider: sh
+providers: {sh: {kind: command, command: [printf, "the end"]}}
+tasks: {a: {prompt-string: x}}
+`)
+	p.runs(0, "up")
+	if out, _ := p.runs(0, "out", "a"); out != "the end" {
+		t.Errorf("a program gets %q", out)
+	}
+	near, far := terminal(t)
+	cmd := p.swarm("out", "a")
+	cmd.Stdout = far
+	p.check(cmd.Run())
+	fmt.Fprint(far, "$")
+	var shown bytes.Buffer
+	until(t, near, &shown, "$")
+	if shown.String() != "the end\r\n$" {
+		t.Errorf("the terminal shows %q", shown.String())
+	}
+}
+
 // until reads from a terminal until it has shown something.
 func until(t *testing.T, near io.Reader, shown *bytes.Buffer, what string) {
 	t.Helper()

@@ -37,9 +37,22 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 			"run %s has ended (%s)", s.ID, s.Status)
 	}
 	if s.Status.Ended() {
-		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
+		return refuse(c.afterEnd(s), "run %s has ended (%s)", s.ID, s.Status)
 	}
 	return nil
+}
+
+// afterEnd says what can be done instead of steering a run that has ended: the newest run that has
+// not ended may be the one that is meant.
+func (c *Control) afterEnd(s swarm.RunSummary) string {
+	hint := "to run what failed again: swarm retry " + string(s.ID)
+	if s.Status == swarm.Completed {
+		hint = "nothing of it is left to do; to see it: swarm show " + string(s.ID)
+	}
+	if open, err := c.Open(); err == nil && len(open) > 0 {
+		hint += fmt.Sprintf("; run %s has not ended (%s)", open[0].ID, run.Current(c.Home, open[0]).Status)
+	}
+	return hint
 }
 
 func (c *Control) maySteer(id swarm.RunID) error { return c.Caller.Steer(c.Home, id, "steering a run") }

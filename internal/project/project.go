@@ -129,10 +129,16 @@ func (p *Project) insteadOfFile() string {
 			return "there is a " + near + ": use -f " + near
 		}
 	}
+	if main := filepath.Join(p.cwd, Folder, File); p.file != main && isFile(main) {
+		return "leave out -f for " + p.shown(main)
+	}
 	for dir := filepath.Dir(p.cwd); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if file := filepath.Join(dir, Folder, File); isFile(file) {
 			return "there is one in " + dir + ": go there, or use -f; `swarm init` writes one here"
 		}
+	}
+	if p.file != filepath.Join(p.cwd, Folder, File) {
+		return "leave out -f for " + filepath.Join(Folder, File) + ", which `swarm init` writes"
 	}
 	return "`swarm init` writes one; -f FILE takes another file"
 }

@@ -230,7 +230,8 @@ func TestComposeFile(t *testing.T) {
 	for _, c := range []struct{ cwd, file, want string }{
 		{"work", "ci.yaml", "ci.yaml: ci"},
 		{"work/docs", "../ci.yaml", "BASE/work/ci.yaml: ci"},
-		{"work", "nosuch.yaml", "not_found: there is no nosuch.yaml | `swarm init` writes one; -f FILE takes another file"},
+		{"work", "nosuch.yaml", "not_found: there is no nosuch.yaml | leave out -f for swarm/swarm.yaml"},
+		{"empty", "nosuch.yaml", "not_found: there is no nosuch.yaml | leave out -f for swarm/swarm.yaml, which `swarm init` writes"},
 		{"empty", "", "not_found: there is no swarm/swarm.yaml | `swarm init` writes one; -f FILE takes another file"},
 		{"work/docs", "", "not_found: there is no swarm/swarm.yaml | there is one in BASE/work: go there, or use -f; `swarm init` writes one here"},
 		{"yml", "", "not_found: there is no swarm/swarm.yaml | there is a swarm/swarm.yml: use -f swarm/swarm.yml"},

@@ -41,6 +41,10 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry would start its agents", id).
 			WithHint("replay it again: swarm up --replay FILE; or start its agents: swarm up")}
 	}
+	if a.Start.Kind == swarm.LineRun {
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s has lines, which are not retried", id).
+			WithHint("type the line again: swarm run '@AGENT TEXT'; in the REPL, /retry does that. swarm show %s has the lines that failed", id)}
+	}
 	v, err := View(log, id)
 	if err != nil {
 		return nil, err
@@ -200,7 +204,7 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 		return nil, swarm.Errorf(swarm.BadInput, "the run has no task %q", from).WithHint("%s", swarm.DidYouMean(from, names))
 	}
 	if !found {
-		return nil, swarm.Errorf(swarm.BadInput, "nothing failed in this run").WithHint("`--from TASK` runs a task again, and what depends on it")
+		return nil, swarm.Errorf(swarm.BadInput, "nothing failed in this run").WithHint("swarm retry %s --from %s runs a task again, and what depends on it", p.Start.ID, names[0])
 	}
 	for changed := true; changed; { // dependents, and their dependents
 		changed = false

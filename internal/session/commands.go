@@ -138,11 +138,28 @@ func (s *Session) task(name string) (string, error) {
 	if t.Turn != "" {
 		fmt.Fprintf(&b, "turn %s, %s, %s tokens\n", t.Turn, took(t), term.Tokens(t.Usage))
 	}
-	text, err := s.output(t.Output)
-	if err == nil && text != "" {
-		fmt.Fprintf(&b, "%s\n", strings.TrimRight(text, "\n"))
+	asked, err := s.prompt(t.Turn)
+	if err != nil {
+		return "", err
+	}
+	said, err := s.output(t.Output)
+	if asked != "" {
+		fmt.Fprintf(&b, "prompt:\n%s\n", strings.TrimRight(asked, "\n"))
+	}
+	if said != "" {
+		fmt.Fprintf(&b, "output:\n%s\n", strings.TrimRight(said, "\n"))
 	}
 	return b.String(), err
+}
+
+// prompt returns the full prompt of a turn; "" if the turn has not started.
+func (s *Session) prompt(turn swarm.TurnID) (string, error) {
+	start, ok, err := swarm.FindBody[swarm.TurnStart](s.run.Log(), swarm.StartKey(turn, 1)) // later starts have the same prompt
+	if err != nil || !ok || start.Prompt == "" {
+		return "", err
+	}
+	text, err := s.run.Log().Body(start.Prompt)
+	return string(text), err
 }
 
 func (s *Session) output(o view.Output) (string, error) {
