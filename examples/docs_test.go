@@ -1,57 +1,251 @@
 package examples_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"swarm"
 )
 
-// compose matches a block that is a whole compose file; the others are fragments.
-var compose = regexp.MustCompile(`(?m)^(agents|tasks):`)
+// notRun is the number of blocks that a test cannot run, each with its reason in an HTML comment above it:
+// <!-- not run: REASON -->
+const notRun = 9
 
-// TestFilesInDocumentsAreGood: every compose file that a document shows can be copied as it is.
-func TestFilesInDocumentsAreGood(t *testing.T) {
-	documents, err := filepath.Glob("../docs/*.md")
+// A block is one piece of code in a document.
+type block struct {
+	page, heading, language, text string
+	file                          string // the second word behind the fence: the block is this file of the page's folder
+	notRun                        string // why no test can run it
+	line                          int
+}
+
+// TestDocumentsRun runs every block of README.md and docs/ exactly as printed. The blocks of a page share
+// one folder and one home, from the first to the last:
+//   - sh: a script. testdata/docs/PAGE/HEADING.before.sh is what the reader has done before; of the second
+//     script below a heading, HEADING-2.before.sh. HEADING.run.sh runs the block that it is given:
+//     in a turn of an agent, or each line with a run of its own;
+//   - repl: lines for `swarm run -`;
+//   - yaml: a compose file or a part of one, for `swarm check`;
+//   - json: JSON;
+//   - any of them with the name of a file: that file, for the blocks below it.
+//
+// Blocks of other languages show what is printed. testdata/docs/PAGE/files is what the reader has, and
+// testdata/docs/bin has stand-ins for programs of vendors.
+func TestDocumentsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it runs every page")
+	}
+	program(t) // built before the clocks of the pages start
+	without := 0
+	for _, document := range documents(t) {
+		all := blocksOf(t, document)
+		for _, b := range all {
+			if b.notRun != "" {
+				without++
+			}
+		}
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			t.Parallel()
+			runPage(t, all)
+		})
+	}
+	if without != notRun {
+		t.Errorf("%d blocks are marked as not run; the test says %d", without, notRun)
+	}
+}
+
+// documents are the paths of README.md and the pages of docs/.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked := 0
-	for _, document := range append(documents, "../README.md") {
-		for i, file := range blocks(t, document, "yaml") {
-			if !compose.MatchString(file) {
-				continue
-			}
-			checked++
-			t.Run(fmt.Sprintf("%s/%d", filepath.Base(document), i+1), func(t *testing.T) {
-				dir := t.TempDir()
-				if err := os.Mkdir(filepath.Join(dir, "swarm"), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte(file), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				for _, list := range inputs.FindAllStringSubmatch(file, -1) { // files that a task gets have to be there
-					for _, input := range strings.Split(list[1], ", ") {
-						if err := os.WriteFile(filepath.Join(dir, input), nil, 0o600); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				if out, err := command(t, dir, "check").CombinedOutput(); err != nil {
-					t.Errorf("swarm check: %v\n%s\n%s", err, out, file)
-				}
-			})
+	return append(pages, "../README.md")
+}
+
+// port holds back pages that start a server: its port is printed in them.
+var port sync.Mutex
+
+func runPage(t *testing.T, all []block) {
+	dir, home := t.TempDir(), t.TempDir()
+	if len(all) == 0 {
+		return
+	}
+	repository, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared := filepath.Join(repository, "examples", "testdata", "docs", strings.TrimSuffix(filepath.Base(all[0].page), ".md"))
+	if err := os.Symlink(filepath.Join(repository, "examples"), filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
+	if files := filepath.Join(prepared, "files"); exists(files) {
+		if err := os.CopyFS(dir, os.DirFS(files)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if checked < 5 {
-		t.Errorf("only %d files were found in the documents", checked)
+	for _, b := range all {
+		if b.language == "sh" && strings.Contains(b.text, "swarm serve") {
+			port.Lock()
+			defer port.Unlock()
+			defer endServers(t, home)
+			break
+		}
 	}
+	writeFiles(t, home, map[string]string{".curlrc": "fail\nsilent\nshow-error\n", ".gitconfig": "[user]\nname = Reader\nemail = reader@example.org\n"})
+	env := append(os.Environ(), "HOME="+home, "SWARM_HOME=", "SWARM_PROGRAM="+program(t), "EDITOR=true", "PREPARED="+prepared,
+		"PATH="+filepath.Join(repository, "examples", "testdata", "docs", "bin")+":"+os.Getenv("PATH"))
+	run := func(b block, name string, args ...string) {
+		t.Helper()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, time.Second
+		cmd.Stdin = strings.NewReader("")
+		if b.language == "repl" {
+			cmd.Stdin = strings.NewReader(b.text)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s:%d: %v\n%s\nthe block:\n%s", b.page, b.line, err, out, b.text)
+		}
+	}
+	heading, scripts := "", 0
+	for i, b := range all {
+		if b.notRun != "" {
+			continue
+		}
+		if b.heading != heading {
+			heading, scripts = b.heading, 0
+		}
+		step := filepath.Join(prepared, slug(heading))
+		if b.language == "sh" || b.language == "repl" {
+			if scripts++; scripts > 1 {
+				step += fmt.Sprintf("-%d", scripts)
+			}
+			if exists(step + ".before.sh") {
+				run(b, "sh", "-ex", step+".before.sh")
+			}
+		}
+		if b.file != "" {
+			writeFiles(t, dir, map[string]string{b.file: b.text})
+		}
+		switch {
+		case b.language == "json":
+			if !json.Valid([]byte(b.text)) {
+				t.Errorf("%s:%d: this is not JSON:\n%s", b.page, b.line, b.text)
+			}
+		case b.language == "yaml":
+			checkBlock(t, b, env)
+		case b.file != "" && !exists(step+".run.sh"):
+		case b.language == "repl":
+			run(b, program(t), "run", "-")
+		case b.language == "sh", b.language == "bash":
+			script := filepath.Join(home, fmt.Sprintf("%d.sh", i))
+			if err := os.WriteFile(script, []byte(b.text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if exists(step + ".run.sh") {
+				run(b, "sh", "-ex", step+".run.sh", script)
+			} else {
+				run(b, "sh", "-ex", script)
+			}
+		case b.language == "text", b.language == "console", b.language == "mermaid":
+		default:
+			t.Errorf("%s:%d: say in which language this block is: sh, repl, yaml, json, or text for what is printed", b.page, b.line)
+		}
+	}
+}
+
+var (
+	top       = regexp.MustCompile(`(?m)^([a-z_]+):`)
+	providers = regexp.MustCompile(`(?m)^providers: *(?:\n +|\{)([a-z0-9-]+):`)
+)
+
+// checkBlock gives a compose file to `swarm check`. A part of one gets what it lacks first: a provider and a
+// task; and a list, which is a script of answers, the file that names it.
+func checkBlock(t *testing.T, b block, env []string) {
+	t.Helper()
+	has := map[string]bool{}
+	for _, key := range top.FindAllStringSubmatch(b.text, -1) {
+		has[key[1]] = true
+	}
+	files := map[string]string{"swarm/swarm.yaml": b.text}
+	if strings.HasPrefix(b.text, "- ") {
+		files = map[string]string{"swarm/says.yaml": b.text, "swarm/swarm.yaml": "provider: scripted\nproviders: {scripted: {kind: script, script: says.yaml}}\ntasks: {plan: {prompt-string: x}}\n"}
+	} else {
+		if !has["tasks"] && !has["agents"] {
+			files["swarm/swarm.yaml"] += "\ntasks: {wrapped: {prompt-string: x}}\n"
+		}
+		if !has["provider"] && !has["agents"] {
+			provider := "claude-code"
+			if declared := providers.FindStringSubmatch(b.text); declared != nil {
+				provider = declared[1]
+			}
+			files["swarm/swarm.yaml"] += "\nprovider: " + provider + "\n"
+		}
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, files)
+	for _, list := range inputs.FindAllStringSubmatch(b.text, -1) { // files that a task gets have to be there
+		for _, input := range strings.Split(list[1], ", ") {
+			writeFiles(t, dir, map[string]string{input: ""})
+		}
+	}
+	cmd := exec.Command(program(t), "check")
+	cmd.Dir, cmd.Env = dir, env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s:%d: swarm check: %v\n%s\n%s", b.page, b.line, err, out, files["swarm/swarm.yaml"])
+	}
+}
+
+// endServers ends what the stand-in for `swarm serve` has started, and returns when the port is free.
+func endServers(t *testing.T, home string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(home, "servers"))
+	if err != nil {
+		return
+	}
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server, err := os.FindProcess(pid); err == nil {
+			_ = server.Kill()
+		}
+	}
+	for {
+		listening, err := net.Listen("tcp", "127.0.0.1:7777")
+		if err == nil {
+			listening.Close()
+			return
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+var notWord = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug is a heading as a part of a file's name.
+func slug(heading string) string {
+	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(heading), "-"), "-")
 }
 
 var (
@@ -120,17 +314,56 @@ func TestEventKindsAreDocumented(t *testing.T) {
 	}
 }
 
-// blocks are the pieces of a document that are written in a language.
+// blocks are the texts of a document's blocks in a language.
 func blocks(t *testing.T, document, language string) []string {
+	t.Helper()
+	var all []string
+	for _, b := range blocksOf(t, document) {
+		if b.language == language {
+			all = append(all, b.text)
+		}
+	}
+	return all
+}
+
+var (
+	fence   = regexp.MustCompile("^( *)```([a-z]*)(?: ([^ ]+))?$")
+	comment = regexp.MustCompile(`^ *<!-- not run: (.+) -->$`)
+)
+
+// blocksOf are the blocks of a document, in their order.
+func blocksOf(t *testing.T, document string) []block {
 	t.Helper()
 	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, piece := range strings.Split(string(text), "```"+language+"\n")[1:] {
-		block, _, _ := strings.Cut(piece, "```")
-		all = append(all, block)
+	var all []block
+	var now *block
+	heading, before, indent := "", "", ""
+	for i, line := range strings.Split(string(text), "\n") {
+		mark := fence.FindStringSubmatch(line)
+		switch {
+		case now != nil && mark != nil:
+			all = append(all, *now)
+			now, before = nil, ""
+		case now != nil:
+			now.text += strings.TrimPrefix(line, indent) + "\n"
+		case mark != nil:
+			indent = mark[1]
+			now = &block{page: document, heading: heading, language: mark[2], file: mark[3], line: i + 1}
+			if reason := comment.FindStringSubmatch(before); reason != nil {
+				now.notRun = reason[1]
+			}
+		case strings.HasPrefix(line, "#"):
+			heading = strings.TrimLeft(line, "# ")
+			before = line
+		case line != "":
+			before = line
+		}
+	}
+	if now != nil {
+		t.Fatalf("%s:%d: this block does not end", document, now.line)
 	}
 	return all
 }

@@ -126,7 +126,7 @@ func program(t *testing.T) string {
 
 var built = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(temp, "swarm")
-	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, "swarm/cmd/swarm").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", program, "swarm/cmd/swarm").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -1,0 +1,2 @@
+cd asks
+sh -ex "$1"

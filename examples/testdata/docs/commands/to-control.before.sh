@@ -1,0 +1,3 @@
+swarm close @last
+swarm wait @last
+swarm team "Greet people" --mode INTERACTIVE --set providers.demo.script=asks.yaml -d

@@ -1,0 +1,2 @@
+mkdir research && cd research
+sh -ex "$1"

@@ -1,0 +1,2 @@
+swarm init
+swarm up

@@ -1,0 +1,1 @@
+cp -r examples/research/. .

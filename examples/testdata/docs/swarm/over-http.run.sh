@@ -1,0 +1,2 @@
+cd research
+sh -ex "$1"

@@ -1,0 +1,2 @@
+swarm close @last
+swarm wait @last
