@@ -135,7 +135,7 @@ func artifactsOf(run swarm.RunID, d view.Details) ([]view.Artifact, error) {
 
 // storedTable is the table of artifacts in `swarm show`.
 func storedTable(all []view.Artifact) *term.Table {
-	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3)
+	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3).Cut(4)
 	for _, it := range all {
 		t.Row(it.Ref, "@"+it.Agent, string(it.Turn), term.Bytes(it.Bytes), it.Name+view.PackNote(it.Artifact))
 	}

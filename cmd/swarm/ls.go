@@ -125,7 +125,7 @@ func (a *app) noRuns(others int, status swarm.Status) error {
 }
 
 func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table {
-	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "NOTE").Right(3, 5, 6, 7)
+	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "NOTE").Right(3, 5, 6, 7).Cut(1, 9)
 	for _, s := range runs {
 		row := []string{string(s.ID), s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", cmp.Or(s.Problem, s.Waits)}
 		if s.Name == "" {
@@ -136,7 +136,10 @@ func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table 
 		}
 		switch {
 		case s.Status.Ended():
-			row[5], row[7] = term.Duration(s.Ended.Sub(s.Started)), strconv.Itoa(s.Exit)
+			row[5] = term.Duration(s.Ended.Sub(s.Started))
+			if s.Exit > 1 { // the status says the others
+				row[7] = strconv.Itoa(s.Exit)
+			}
 		case s.Status != "" && s.Status != swarm.Interrupted:
 			row[5] = term.Duration(now.Sub(s.Started).Truncate(time.Second))
 		}

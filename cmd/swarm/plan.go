@@ -47,7 +47,7 @@ If the file has no tasks, show the team: the provider of each agent, and the age
 }
 
 func (a *app) printForecast(f *compose.Forecast) error {
-	table := term.NewTable("STAGE", "TASK", "AGENT", "PROVIDER", "AFTER", "RUNS", "LARGEST PROMPT").Right(0, 5, 6)
+	table := term.NewTable("STAGE", "TASK", "AGENT", "PROVIDER", "AFTER", "RUNS", "LARGEST PROMPT").Right(0, 5, 6).Cut(4)
 	for _, s := range f.Steps {
 		on := s.Provider
 		if s.Model != "" {

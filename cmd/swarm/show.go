@@ -260,7 +260,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 }
 
 func turnTable(turns []view.Turn, now time.Time) *term.Table {
-	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "CACHED", "NOTE").Right(5, 6, 7, 8, 9)
+	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "CACHED", "NOTE").Right(5, 6, 7, 8, 9).Cut(10)
 	for _, turn := range turns {
 		row := []string{string(turn.ID), string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), term.Cached(turn.Usage), note(turn)}
 		if turn.Prompt != "" {
@@ -278,7 +278,7 @@ func turnTable(turns []view.Turn, now time.Time) *term.Table {
 }
 
 func mailTable(all []view.Envelope) *term.Table {
-	t := term.NewTable("MAIL", "FROM", "TO", "RECEIPT", "TURN", "MESSAGE").Right(0)
+	t := term.NewTable("MAIL", "FROM", "TO", "RECEIPT", "TURN", "MESSAGE").Right(0).Cut(5)
 	for _, e := range all {
 		state := e.Receipt.State
 		if e.Receipt.Reason != "" {
@@ -291,7 +291,7 @@ func mailTable(all []view.Envelope) *term.Table {
 
 // topicTable lists the newest findings of each topic, as prompts have them.
 func topicTable(all []view.Topic) *term.Table {
-	t := term.NewTable("TOPIC", "FROM", "TURN", "FINDING")
+	t := term.NewTable("TOPIC", "FROM", "TURN", "FINDING").Cut(3)
 	for _, topic := range all {
 		for _, e := range topic.Entries {
 			t.Row(topic.Topic, e.Agent, string(e.Turn), view.FirstLine(e.Text()))
@@ -307,7 +307,7 @@ func knownActions(all []view.Action) []view.Action {
 }
 
 func actionTable(all []view.Action) *term.Table {
-	t := term.NewTable("ACTION", "ON", "BY", "TIME", "NOTE")
+	t := term.NewTable("ACTION", "ON", "BY", "TIME", "NOTE").Cut(4)
 	for _, a := range all {
 		t.Row(a.Verb, cmp.Or(a.Target, "the run"), a.Actor.String(), a.Time.Local().Format(time.TimeOnly), view.FirstLine(a.Reason))
 	}
@@ -339,19 +339,33 @@ func (a *app) hints(p view.Picture, d view.Details) {
 	if len(d.Turns) == 0 {
 		return
 	}
+	ref := " " + string(p.ID)
+	if a.isNewest(p.ID) {
+		ref = ""
+	}
 	best, output := d.Turns[len(d.Turns)-1], ""
 	for _, t := range d.Turns {
 		if t.Status == swarm.Failed {
 			best = t
 		}
 		if t.Output.Hash != "" {
-			output = fmt.Sprintf(" · an output: swarm out %s %s", p.ID, t.Task)
+			output = fmt.Sprintf("an output: swarm out%s %s\n", ref, t.Task)
 		}
 	}
 	if p.Answer != "" {
-		output = fmt.Sprintf(" · the answer: swarm out %s", p.ID)
+		output = fmt.Sprintf("the answer: swarm out%s\n", ref)
 	}
-	fmt.Fprintf(a.stdout, "\na turn in full: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
+	fmt.Fprintf(a.stdout, "\na turn in full: swarm show%s %s\n%swhat was said: swarm logs%s\n", ref, best.ID, output, ref)
+}
+
+// isNewest reports whether commands without RUN are about this run.
+func (a *app) isNewest(id swarm.RunID) bool {
+	c, err := a.control()
+	if err != nil {
+		return false
+	}
+	newest, err := newestRunOf(c)
+	return err == nil && newest.ID == id
 }
 
 // remedies prints the hints of failed tasks. Tasks with the same hint share a line.

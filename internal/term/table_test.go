@@ -1,8 +1,12 @@
 package term
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
 	"swarm/internal/termtest"
@@ -38,6 +42,30 @@ func TestTable(t *testing.T) {
 	want := "NAME    SIZE  NOTE\n日本       5  wide\nplain  12345  a b c\nnone\n"
 	if got := table.Format(0, false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTableFits formats tables for narrow screens. No line is wider than the screen, and no column is
+// lost.
+func TestTableFits(t *testing.T) {
+	table := NewTable("RUN", "WHAT", "STATUS", "TASKS", "TOOK", "FOLDER", "NOTE").Right(3, 4).Cut(1, 6)
+	table.Row("20261115-112506-2dgcvkk", "Make div in calc.py safe", "failed", "19/30", "21s", "/home/me/big", "")
+	table.Row("20261115-112606-0nmt4s4", "main", "running", "1/3", "4s", "/home/me/small", "waits for a person to approve a tool")
+	for _, width := range []int{40, 60, 80, 100, 120, 200} {
+		text := table.Format(width, false)
+		for line := range strings.Lines(text) {
+			if n := ansi.StringWidth(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("at %d columns a line has %d: %s", width, n, line)
+			}
+		}
+		for _, whole := range []string{"RUN", "NOTE", "20261115-112506-2dgcvkk", "19/30", "/home/me/small", "waits for a"} {
+			if !strings.Contains(text, whole) {
+				t.Errorf("at %d columns %q is missing:\n%s", width, whole, text)
+			}
+		}
+		if width == 40 || width == 80 || width == 120 {
+			termtest.Golden(t, fmt.Sprintf("table/fits-%d.txt", width), text)
+		}
 	}
 }
 
