@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -52,6 +53,8 @@ type Exchange struct {
 	Messages Hash  `json:"messages"`          // the messages after it: a list of [ChatMessage]
 	Bytes    int64 `json:"bytes"`             // of both
 	Results  int64 `json:"results,omitempty"` // the part of Bytes that results of tools are, as far as it can be left out
+	// LeftOut is how many results of tools were left out of later requests of the turn itself.
+	LeftOut int `json:"left_out,omitempty"`
 }
 
 // A History says how much of its session a turn was sent. The newest turns are sent whole, those
@@ -94,6 +97,17 @@ func (m ChatMessage) MapTexts(f func(string) string) ChatMessage {
 func (r ToolResult) WithoutImages() ToolResult {
 	if len(r.Images) > 0 {
 		r.Text, r.Images = strings.ReplaceAll(r.Text, ImageShown, imageGone), nil
+	}
+	return r
+}
+
+// ShortResult is how many bytes the text of a result may have that is never left out.
+const ShortResult = 200
+
+// Shortened returns the result as it is sent when there is no room for all of it.
+func (r ToolResult) Shortened() ToolResult {
+	if r = r.WithoutImages(); len(r.Text) > ShortResult {
+		r.Text = fmt.Sprintf("[The result had %d bytes. It was left out to save room. Make the same call again if you need it.]", len(r.Text))
 	}
 	return r
 }

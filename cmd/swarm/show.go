@@ -487,6 +487,14 @@ func (a *app) printMessages(t *run.FullTurn) {
 	}
 }
 
+// leftOutText says what later requests of a turn had no room for, or "" if they had all.
+func leftOutText(t *view.Turn) string {
+	if t.Exchange == nil || t.Exchange.LeftOut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("results: the %d oldest of its tools were left out of its later requests", t.Exchange.LeftOut)
+}
+
 // historyText says how much of its session a turn was sent, or "" if it has none.
 func historyText(h *swarm.History) string {
 	if h == nil {
@@ -549,8 +557,10 @@ func (a *app) turnHead(run swarm.RunID, t *view.Turn) {
 	if t.Session != "" {
 		fmt.Fprintf(a.stdout, "  session %s\n", term.Escape(t.Session))
 	}
-	if text := historyText(t.History); text != "" {
-		fmt.Fprintf(a.stdout, "  %s\n", text)
+	for _, text := range []string{historyText(t.History), leftOutText(t)} {
+		if text != "" {
+			fmt.Fprintf(a.stdout, "  %s\n", text)
+		}
 	}
 	for _, u := range t.Tools {
 		failed := ""

@@ -72,6 +72,9 @@ type Request struct {
 	SessionTotal *swarm.Usage
 	// History is the session, of a provider that keeps none itself: what is sent before Fresh.
 	History []swarm.ChatMessage
+	// Context is the most tokens that a request of such a provider should have, estimated. If there
+	// are more, it leaves out old results of the turn's own tools. 0 = there is no limit.
+	Context int64
 	// Plain asks a model for one answer without tools. nil = it is asked until it calls no tools.
 	Plain *Plain
 	// ToolSpecs are the swarm tools that it is offered. Call runs them.
@@ -148,8 +151,9 @@ type Reply struct {
 	Short   bool        // the limit of tokens ended it
 	Session string      // to continue with, or ""
 	// Messages are what the turn has added to its session after the prompt, if the provider keeps no
-	// session itself. They end with the answer.
+	// session itself. They end with the answer, or with the last results of tools if the turn failed.
 	Messages []swarm.ChatMessage
+	LeftOut  int    // how many results of its tools were left out of its later requests
 	Exit     int    // a program's exit code
 	Stderr   []byte // the tail of what a program wrote there, for the error's text
 	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.

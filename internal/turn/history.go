@@ -43,7 +43,6 @@ const (
 )
 
 const (
-	shortResult  = 200 // bytes of a tool's result that is never left out
 	summaryLine  = 160 // bytes of each part of a line of a summary
 	summaryShare = 8   // a summary is at most this part of the limit
 	leastRoom    = 4   // the turns after a long first prompt have at least this part of the limit
@@ -251,11 +250,7 @@ func (r *Runner) said(t *exchanged, short bool) ([]swarm.ChatMessage, error) {
 	}
 	for i := range all {
 		for j := range all[i].Results {
-			x := &all[i].Results[j]
-			if *x = x.WithoutImages(); len(x.Text) > shortResult {
-				x.Text = fmt.Sprintf("[%d bytes are left out here to save room. The same call gives them again, if nothing has changed; people read them with `swarm show --turn %s --messages`.]",
-					len(x.Text), t.turn)
-			}
+			all[i].Results[j] = all[i].Results[j].Shortened()
 		}
 	}
 	t.short = all
@@ -313,6 +308,8 @@ func (r *Runner) describe(t *exchanged) error {
 	}
 	if n := len(said); n > 0 && said[n-1].Role == swarm.RoleAssistant {
 		line += "; you said: " + head(said[n-1].Text)
+	} else {
+		line += "; no answer"
 	}
 	t.line = line + "\n"
 	return nil
@@ -321,13 +318,13 @@ func (r *Runner) describe(t *exchanged) error {
 // exchange returns what a turn adds to its session, and its messages as they are stored. The output
 // is not stored twice.
 func (r *Runner) exchange(w *work, reply provider.Reply, output []byte) (*swarm.Exchange, []byte) {
-	x := swarm.Exchange{Sent: swarm.HashOf([]byte(w.sent)), Stable: w.stable, Bytes: int64(len(w.sent))}
+	x := swarm.Exchange{Sent: swarm.HashOf([]byte(w.sent)), Stable: w.stable, Bytes: int64(len(w.sent)), LeftOut: reply.LeftOut}
 	stored := make([]swarm.ChatMessage, len(reply.Messages))
 	for i, m := range reply.Messages {
 		m = m.MapTexts(func(text string) string { return string(r.redact([]byte(text))) })
 		x.Bytes += m.Size()
 		for _, result := range m.Results {
-			x.Results += max(0, int64(len(result.Text))-shortResult) + result.ImagesSize()
+			x.Results += max(0, int64(len(result.Text))-swarm.ShortResult) + result.ImagesSize()
 		}
 		if i == len(stored)-1 && m.Role == swarm.RoleAssistant && m.Text == string(output) {
 			m.Text, m.IsOutput = "", true

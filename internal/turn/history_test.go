@@ -127,7 +127,7 @@ func TestAModelIsSentNoMoreThanItsContext(t *testing.T) {
 		t.Errorf("what was sent before was changed %d times", steps)
 	}
 	if !strings.Contains(before, "- turn coder/2/1: you were told: Work.; you used look; you said: answer 2 yyy") ||
-		!strings.Contains(before, "[6000 bytes are left out here") || !strings.Contains(before, result) {
+		!strings.Contains(before, "[The result had 6000 bytes.") || !strings.Contains(before, result) {
 		t.Errorf("the last turn is sent\n%s", strings.NewReplacer("yyyyyyyyyy", "", "xxxxxxxxxx", "").Replace(before))
 	}
 	starts := b.events(swarm.TurnStarted)

@@ -94,6 +94,9 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 		req.Prompt, req.Fresh, req.Stable = w.sent, w.sent, w.stable
 	}
 	req.History, req.Later = w.history, w.later
+	if w.kind().Sessions == providerkind.LogSessions {
+		req.Context = 2 * w.contextLimits().Tokens // the session has half of it
+	}
 	if r.Endpoint != nil && w.kind().Tools == providerkind.ByDoor {
 		if req.Door, err = r.Endpoint(w.c.Agent); err != nil {
 			return req, nil, err

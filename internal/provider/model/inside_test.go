@@ -17,6 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	firstWait = time.Millisecond
+	maxRounds = 200
 	os.Exit(m.Run())
 }
 

@@ -160,7 +160,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	if len(r.History) > 0 {
 		prompt = swarm.ChatMessage{Role: swarm.RoleUser, Text: r.Fresh}
 	}
-	c.messages = append(slices.Clip(c.messages), prompt)
+	c.messages = joinUserMessages(append(slices.Clip(c.messages), prompt))
 	c.cached = r.Plain == nil && (len(c.tools) > 0 || len(r.History) > 0 || r.Later)
 	if m.spec.BaseURL == "" {
 		c.cacheKey = string(swarm.HashOf([]byte(string(r.Run) + "/" + r.Agent))[:32])
@@ -177,7 +177,26 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	if err != nil && ctx.Err() != nil {
 		err = swarm.CutError(ctx)
 	}
-	return t.reply(), err
+	return t.reply(err), err
+}
+
+// joinUserMessages makes one message of those that follow each other and are all the user's. Some
+// servers want the roles to alternate, and the messages of a turn that failed end with the user's.
+func joinUserMessages(messages []swarm.ChatMessage) (all []swarm.ChatMessage) {
+	for _, m := range messages {
+		n := len(all)
+		if n == 0 || m.Role != swarm.RoleUser || all[n-1].Role != swarm.RoleUser {
+			all = append(all, m)
+			continue
+		}
+		before := &all[n-1]
+		before.Results = append(slices.Clip(before.Results), m.Results...)
+		if before.Text != "" {
+			before.Text += "\n\n"
+		}
+		before.Text += m.Text
+	}
+	return all
 }
 
 // askPlainly makes a conversation one question without tools.

@@ -64,8 +64,26 @@ func (t *turn) callTools(ctx context.Context, said swarm.ChatMessage) error {
 			return err
 		}
 	}
-	t.conversation.messages = append(t.conversation.messages, said, r)
-	return nil
+	t.append(said, r)
+	return t.checkProgress(said.Calls, r.Results)
+}
+
+// checkProgress gives a model up that makes the same calls again and again, though they give the same.
+func (t *turn) checkProgress(calls []swarm.ToolCall, results []swarm.ToolResult) error {
+	var round []string
+	for i, c := range calls {
+		round = append(round, c.Name, c.Args, results[i].Text)
+	}
+	now := swarm.HashOf(swarm.Encode(round))
+	if t.same++; now != t.last {
+		t.last, t.same = now, 1
+	}
+	if t.same < maxSame {
+		return nil
+	}
+	t.endless = true
+	return swarm.Errorf(swarm.NoResult, "the model has made the same call of %s %d times in a row, with the same result", calls[0].Name, maxSame).
+		WithHint("say in the prompt when the work is done, or ask a larger model")
 }
 
 // checkCall returns why a call cannot be done, whatever the tool would say: an unknown tool, or

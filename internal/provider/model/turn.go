@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,9 +20,13 @@ import (
 	"swarm/internal/secret"
 )
 
+// maxRounds is the most requests of a turn. Budget and timeout usually end a turn long before. It is a
+// variable so that tests need not make so many.
+var maxRounds = 1000
+
 // Limits of a turn. A model that needs more makes no progress.
 const (
-	maxRounds    = 50       // requests
+	maxSame      = 50       // answers in a row with the same calls, which gave the same results
 	maxBadRounds = 3        // requests in a row that brought nothing but calls that cannot be done
 	maxAnswer    = 16 << 20 // bytes of text in one answer
 )
@@ -102,7 +108,9 @@ type turn struct {
 	request      provider.Request
 	live         func(swarm.Delta)
 	conversation conversation
-	begun        int // how many messages came before the answers of this turn
+	begun        int                 // how many messages came before the answers of this turn
+	added        []swarm.ChatMessage // the messages since, with the results that later requests leave out
+	leftOut      int                 // how many results that are
 
 	output    process.Tail // of the last answer
 	usage     swarm.Usage
@@ -111,9 +119,12 @@ type turn struct {
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	ended     bool // the model has come to the end of the turn
+	endless   bool // the model comes to no end
 	badRounds int
-	images    int  // that the tools of the turn have shown
-	lineOpen  bool // the text that was shown last has not ended its line
+	last      swarm.Hash // of the calls of the last answer and their results
+	same      int        // how often in a row they came
+	images    int        // that the tools of the turn have shown
+	lineOpen  bool       // the text that was shown last has not ended its line
 }
 
 // run asks the model until an answer calls no tools.
@@ -121,6 +132,7 @@ func (t *turn) run(ctx context.Context) error {
 	for range maxRounds {
 		t.output = process.Tail{}
 		t.trimImages()
+		t.trimResults()
 		if err := t.reserve(); err != nil {
 			return err
 		}
@@ -154,13 +166,43 @@ func (t *turn) run(ctx context.Context) error {
 			return swarm.Errorf(kind, "the model said nothing").
 				WithHint("ask for it in other words, or ask another model")
 		case a.text.Len() > 0: // servers refuse an answer without words
-			t.conversation.messages = append(t.conversation.messages, said)
+			t.append(said)
 		}
 		t.ended = true
 		return nil
 	}
+	t.endless = true
 	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).
 		WithHint("ask for less at once")
+}
+
+// append adds messages to the conversation.
+func (t *turn) append(messages ...swarm.ChatMessage) {
+	t.conversation.messages = append(t.conversation.messages, messages...)
+	t.added = append(t.added, messages...)
+}
+
+// trimResults leaves out results of the turn's own tools if the next request would be too large. The
+// oldest go first, until half of the room is free, so that most requests only add to the one before,
+// which the server has cached. Results of the newest round are never left out.
+func (t *turn) trimResults() {
+	room := t.request.Context * 4
+	if room == 0 || t.size() <= room {
+		return
+	}
+	messages, before := t.conversation.messages, t.leftOut
+	for i := t.begun; i < len(messages)-1 && t.size() > room/2; i++ {
+		results := slices.Clone(messages[i].Results) // t.added has them too
+		for j, x := range results {
+			if results[j] = x.Shortened(); results[j].Text != x.Text {
+				t.leftOut++
+			}
+		}
+		messages[i].Results = results
+	}
+	if n := t.leftOut - before; n > 0 {
+		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("the turn has more than %d tokens: its %d oldest results of tools are left out from here on\n", t.request.Context, n)})
+	}
 }
 
 // reserve reserves the next request in the budget. The conversation grows with each tool call, so
@@ -174,8 +216,8 @@ func (t *turn) reserve() error {
 	return t.request.Reserve(t.usage.Plus(need))
 }
 
-// bound returns the most that the next request is known to cost.
-func (t *turn) bound() swarm.Usage {
+// size returns how many bytes of the next request the model reads.
+func (t *turn) size() int64 {
 	size := int64(len(t.conversation.system))
 	for i := range t.conversation.messages {
 		size += t.conversation.messages[i].Size()
@@ -183,11 +225,16 @@ func (t *turn) bound() swarm.Usage {
 	for i := range t.conversation.tools {
 		size += t.conversation.tools[i].Size()
 	}
+	return size
+}
+
+// bound returns the most that the next request is known to cost.
+func (t *turn) bound() swarm.Usage {
 	answer := int64(0)
 	if t.request.Plain != nil { // other answers are as long as the model likes
 		answer = t.conversation.maxTokens
 	}
-	need := providerkind.Bound(&t.spec, t.conversation.model, size, answer)
+	need := providerkind.Bound(&t.spec, t.conversation.model, t.size(), answer)
 	if t.spec.Price != (swarm.Price{}) {
 		need.USD = 0 // the whole usage is priced at once
 	}
@@ -204,14 +251,30 @@ func (t *turn) endLine() {
 	}
 }
 
-func (t *turn) reply() provider.Reply {
+// reply returns what came of a turn that ended with err.
+func (t *turn) reply(err error) provider.Reply {
 	r := provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
-	if t.ended && t.request.Plain == nil {
-		for _, m := range t.conversation.messages[t.begun:] {
-			r.Messages = append(r.Messages, m.MapTexts(t.redactor.String))
-		}
+	if t.request.Plain != nil || !t.ended && !t.keepsWork(err) {
+		return r
 	}
+	if n := len(t.added); n > 0 && !t.ended {
+		t.added[n-1].Text += "\nThe turn was cut off here: " + err.Error() + ". What you did until then stands. Go on from there."
+	}
+	for _, m := range t.added {
+		r.Messages = append(r.Messages, m.MapTexts(t.redactor.String))
+	}
+	r.LeftOut = t.leftOut
 	return r
+}
+
+// keepsWork says whether the next attempt goes on from the tool calls of a turn that failed with err.
+// That is so if the calls are not what made it fail.
+func (t *turn) keepsWork(err error) bool {
+	switch swarm.KindOf(err) {
+	case swarm.TimedOut, swarm.RateLimited, swarm.Unreachable:
+		return true
+	}
+	return t.endless
 }
 
 // noteRequest keeps what a request came to, which OpenTelemetry is told.
