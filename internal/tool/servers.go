@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,8 +283,10 @@ func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, erro
 	return tools, order, s.given.clean(err)
 }
 
-// listed lists the tools, page by page. again marks the retry after a lost session, so there is one
-// retry only. The limits on pages and tools stop a server that never ends its list.
+// listed lists the tools, page by page. again marks the retry in a new session, so there is one retry
+// only. A server over HTTP may refuse a session that it forgot with any status, and listing has no
+// effect, so each refusal of such a server is followed by the retry. The limits on pages and tools
+// stop a server that never ends its list.
 func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, []string, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
@@ -301,7 +304,8 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
 		page, err := l.session.ListTools(soon, params)
-		if l.forgotten(err) && !again {
+		if err != nil && s.URL != "" && !again && soon.Err() == nil && l.refused.Load() == nil {
+			l.close()
 			return s.listed(ctx, true)
 		}
 		if err != nil {
@@ -360,9 +364,14 @@ func (l *link) forgotten(err error) bool {
 	if !errors.Is(err, mcp.ErrSessionMissing) {
 		return false
 	}
+	l.close()
+	return true
+}
+
+// close closes the session and waits for its end.
+func (l *link) close() {
 	_ = l.session.Close()
 	<-l.gone
-	return true
 }
 
 // limit returns how large a message may be now. Only the result of a tool may be large.
@@ -432,16 +441,14 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 	case ctx.Err() != nil:
 		return swarm.CutError(ctx)
 	case l.refused.Load() != nil:
-		_ = l.session.Close() // the next call takes the login that is stored then
-		<-l.gone
+		l.close() // the next call takes the login that is stored then
 		return l.refused.Load()
 	case within.Err() != nil:
 		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
 	case refused != nil:
 		return swarm.Errorf(swarm.Other, "the tool server %q refuses %s: %s", s.Name, tool, clip(refused.Message))
 	case l.why() != "" || slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) }):
-		_ = l.session.Close()
-		<-l.gone
+		l.close()
 		l.end()
 		if why := l.why(); why != "" {
 			return swarm.Errorf(swarm.Crashed, "the tool server %q has ended: %s", s.Name, why).
@@ -450,9 +457,14 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).
 			WithHint("the next call tries to reach it again")
 	}
-	why := clip(swarm.WithoutURL(err).Error())
+	why := clip(transportWords().ReplaceAllString(swarm.WithoutURL(err).Error(), ""))
 	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, why)
 }
+
+// transportWords are what the library puts before a server's words: the method, once or twice.
+var transportWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:calling|sending) "[^"]*": )+`)
+})
 
 // clip shortens a server's text for an error.
 func clip(text string) string {

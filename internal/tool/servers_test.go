@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -316,6 +317,43 @@ func TestServerThatForgets(t *testing.T) {
 	restart()
 	if got := d.must("s__echo", "text", "two"); got != "you said two" {
 		t.Error(got)
+	}
+}
+
+// Many servers answer 400 for a session that they forgot. The tools are listed in a new session, in
+// the turn that finds out. A server that refuses the new one too is reported in its own words.
+func TestServerThatForgetsBadly(t *testing.T) {
+	var forgotten, last atomic.Value // sessions
+	forgotten.Store("")
+	var refuses atomic.Bool
+	d := withSpec(t, overHTTP(t, "good", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			id := r.Header.Get("Mcp-Session-Id")
+			if id != "" && id == forgotten.Load() || refuses.Load() && bytes.Contains(body, []byte("tools/list")) {
+				http.Error(w, "no valid session", http.StatusBadRequest)
+				return
+			}
+			if id != "" {
+				last.Store(id)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}), "s")
+	if _, err := d.box.Specs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	forgotten.Store(last.Load())
+	if specs, err := d.box.Specs(t.Context()); err != nil || len(specs) == 0 {
+		t.Fatalf("after the restart: %d tools, %v", len(specs), err)
+	}
+	if got := d.must("s__echo", "text", "two"); got != "you said two" {
+		t.Error(got)
+	}
+	refuses.Store(true)
+	if _, err := d.box.Specs(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `the tool server "s" did not do tools/list: Bad Request`) {
+		t.Error(err)
 	}
 }
 
