@@ -112,7 +112,10 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		q.Tools = append(q.Tools, anthropicTool{Name: tool.Name, Description: tool.Description, InputSchema: schemaOf(tool)})
 	}
 	if c.system != "" { // the same in all iterations of an agent
-		q.System = []block{{Type: "text", Text: c.system, Cache: ephemeral}}
+		q.System = []block{{Type: "text", Text: c.system}}
+		if !c.leftOut[optCache] {
+			q.System[0].Cache = ephemeral
+		}
 	}
 	var told [][]block
 	for i := range c.messages {
@@ -126,7 +129,7 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	}
 	// Writing to the cache costs more than reading once, so a prompt that is sent only once is not
 	// marked.
-	if c.cached {
+	if c.marksCache() {
 		if n := len(q.Tools); n > 0 {
 			q.Tools[n-1].Cache = ephemeral
 		}
@@ -139,6 +142,9 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	}
 	return marshal(q)
 }
+
+// marksCache says whether places of the conversation are marked for the cache.
+func (c *conversation) marksCache() bool { return c.cached && !c.leftOut[optCache] }
 
 // anthropicContent returns the content of a result: its text, or blocks if it has images.
 func anthropicContent(x *swarm.ToolResult) any {
@@ -158,7 +164,7 @@ func anthropicTold(c *conversation, m *swarm.ChatMessage) (blocks []block) {
 		blocks = append(blocks, block{Type: "tool_result", ToolUseID: anthropicID(r.Call), Content: anthropicContent(&r), IsError: r.Failed})
 	}
 	text := m.Text
-	if c.cached && m.Stable > 0 && m.Stable < len(text) {
+	if c.marksCache() && m.Stable > 0 && m.Stable < len(text) {
 		blocks = append(blocks, block{Type: "text", Text: text[:m.Stable], Cache: ephemeral})
 		text = text[m.Stable:]
 	}
@@ -197,8 +203,11 @@ func anthropicID(id string) string {
 func (anthropic) goesOn() bool { return true }
 
 func (anthropic) refused(c *conversation, words string) option {
-	if c.prefill != "" && strings.Contains(words, "prefill") {
+	switch {
+	case c.prefill != "" && strings.Contains(words, "prefill"):
 		return optPrefill
+	case strings.Contains(words, "cache_control") && refusesField(words):
+		return optCache
 	}
 	return ""
 }

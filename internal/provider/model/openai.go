@@ -36,10 +36,11 @@ type openaiAsk struct {
 	ServiceTier   string `json:"service_tier,omitempty"`
 	CacheKey      string `json:"prompt_cache_key,omitempty"`
 	Stream        bool   `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
+	StreamOptions any    `json:"stream_options,omitempty"`
 }
+
+// streamUsage asks for the usage at the end of a stream.
+var streamUsage = map[string]bool{"include_usage": true}
 
 // An openaiMessage is a message of ours.
 type openaiMessage struct {
@@ -83,7 +84,9 @@ func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 	if c.system != "" {
 		q.Messages = append(q.Messages, openaiMessage{Role: "system", Content: c.system})
 	}
-	q.StreamOptions.IncludeUsage = true
+	if !c.leftOut[optUsage] {
+		q.StreamOptions = streamUsage
+	}
 	if o.oldLimit(c) {
 		q.MaxTokens = c.maxTokens
 	} else {
@@ -176,13 +179,17 @@ func besideOf(c *conversation, m *swarm.ChatMessage) (b openaiBeside) {
 
 func (openai) goesOn() bool { return false }
 
-// refused finds the older name of the limit, and fields that a server sends and does not take back.
+// refused finds the older name of the limit, fields that a server sends and does not take back, and
+// the request for the usage.
 func (o openai) refused(c *conversation, words string) option {
 	if o.oldLimit(c) && c.maxTokens > 0 && strings.Contains(words, "max_completion_tokens") {
 		return optOldLimit
 	}
 	if !refusesField(words) {
 		return ""
+	}
+	if strings.Contains(words, "stream_options") {
+		return optUsage
 	}
 	for i := range c.messages {
 		beside := besideOf(c, &c.messages[i])

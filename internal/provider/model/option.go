@@ -18,6 +18,8 @@ const (
 	optOldLimit    option = "max_tokens"  // the older name of max_completion_tokens
 	optEncrypted   option = "encrypted"   // encrypted reasoning
 	optImages      option = "images"      // images of tools
+	optUsage       option = "usage"       // stream_options, which asks for the usage at the end of a stream
+	optCache       option = "cache"       // cache_control, which marks the places to cache
 )
 
 // fieldOption is the option to return a field that the server has sent itself.

@@ -219,6 +219,28 @@ func TestOtherFieldsComeBack(t *testing.T) {
 
 // A temperature that only we chose is left out for models that refuse it, in this turn and in later
 // ones. One in the file is an error.
+// Servers that are compatible with an API may refuse what only its vendor knows. It is left out, and
+// the turn goes on; a second turn does not try it again.
+func TestPartsThatAreRefused(t *testing.T) {
+	for kind, c := range map[string]struct{ part, words string }{
+		"openai":    {"stream_options", `{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}`},
+		"anthropic": {"cache_control", "messages.0.content.0.cache_control: Extra inputs are not permitted"},
+	} {
+		b := newBench(t, kind, modeltest.Answer{Status: 422, Message: c.words}, modeltest.Answer{Text: "Fine."})
+		for range 2 {
+			reply, err := b.turn(t.Context(), provider.Request{Prompt: "Role.\n\nAdd.\n", Stable: len("Role.\n\n"), Later: true, ToolSpecs: []swarm.ToolSpec{add}, Call: adds})
+			if err != nil || string(reply.Output) != "Fine." {
+				t.Errorf("%s: %s, %v", kind, reply.Output, err)
+			}
+		}
+		for i, asked := range b.server.Requests() {
+			if i > 2 || strings.Contains(string(asked.Body), c.part) != (i == 0) {
+				t.Errorf("%s, request %d: %s", kind, i, asked.Body)
+			}
+		}
+	}
+}
+
 func TestATemperatureThatIsRefused(t *testing.T) {
 	no := reply{400, json1, `{"error":{"message":"Unsupported value: 'temperature' does not support 0.3 with this model.","type":"invalid_request_error"}}`}
 	q := startQuirky(t, no, events(done, "[DONE]"))
