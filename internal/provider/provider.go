@@ -153,9 +153,11 @@ type Reply struct {
 	// Messages are what the turn has added to its session after the prompt, if the provider keeps no
 	// session itself. They end with the answer, or with the last results of tools if the turn failed.
 	Messages []swarm.ChatMessage
-	LeftOut  int    // how many results of its tools were left out of its later requests
-	Exit     int    // a program's exit code
-	Stderr   []byte // the tail of what a program wrote there, for the error's text
+	LeftOut  int // how many results of its tools were left out of its later requests
+	// Trouble is what the server said last, if the turn was cut while it was asked again and again.
+	Trouble string
+	Exit    int    // a program's exit code
+	Stderr  []byte // the tail of what a program wrote there, for the error's text
 	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.
 	SessionTotal *swarm.Usage
 	// Requests are those to a model over HTTP, at most swarm.MaxRequests.

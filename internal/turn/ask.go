@@ -103,13 +103,19 @@ func (u *unanswered) remove(id string) {
 }
 
 // explainCut returns why a turn was cut. If the turn timed out while it waited for a person, the
-// error names the open question, since the turn itself was not slow.
-func (u *unanswered) explainCut(cause error) error {
+// error names the open question, since the turn itself was not slow. If it timed out while its server
+// failed again and again, the error ends with that trouble, in the server's words.
+func (u *unanswered) explainCut(cause error, trouble string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var late *swarm.Error
-	if len(u.open) == 0 || !errors.As(cause, &late) || late.Kind != swarm.TimedOut {
+	switch {
+	case !errors.As(cause, &late) || late.Kind != swarm.TimedOut:
 		return cause
+	case len(u.open) == 0 && trouble == "":
+		return cause
+	case len(u.open) == 0:
+		return swarm.Errorf(swarm.TimedOut, "%s; the last request failed: %s", late.Msg, trouble).WithHint("%s", late.Hint)
 	}
 	return swarm.Errorf(swarm.TimedOut, "%s: nobody answered whether it may %s", late.Msg, u.open[0].What).
 		WithHint("answer in time with `swarm approve`, give the task more with `timeout`, or name what it may do in the agent's `tools`")

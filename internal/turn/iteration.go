@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/agentapi"
@@ -417,15 +418,37 @@ func messages(items []mail.Item) (all []prompt.Message) {
 
 func typeOf(e swarm.Envelope) string { return cmp.Or(mail.MetaOf(e).Type, string(e.Kind)) }
 
+// timeoutError is the error of a turn that takes longer than most. An agent of a swarm has one time
+// for several turns or attempts, so the rest that was left for this one says little.
+func (w *work) timeoutError(most time.Duration) error {
+	limit := cmp.Or(w.task.Timeout, most)
+	if w.agentTimeout() {
+		limit = w.plan.Swarm.Timeout
+	}
+	if limit > time.Second {
+		limit = limit.Round(time.Second)
+	}
+	return swarm.Errorf(swarm.TimedOut, "timed out after %s", limit).WithHint("%s", w.timeoutHint())
+}
+
+// agentTimeout says whether the time of one agent of a swarm limits the turn, and not that of the run.
+func (w *work) agentTimeout() bool {
+	return w.plan.Swarm != nil && w.plan.Swarm.Timeout > 0 &&
+		(w.c.Want == plan.WantAction || w.c.Want == plan.WantReview || w.plan.Budget.Wall == 0)
+}
+
 // timeoutHint names the key that limits the turn's time.
 func (w *work) timeoutHint() string {
+	more := "budget: {wall: 1h}"
 	switch {
 	case w.plan.Swarm == nil:
 		return swarm.TimeoutHint
-	case w.c.Want == plan.WantAction || w.c.Want == plan.WantReview:
+	case w.agentTimeout():
 		return "give each agent more with swarm: {agent_timeout_seconds: N}, or see in `swarm logs` what it was busy with"
+	case w.plan.Swarm.Timeout > 0:
+		more += " and swarm: {agent_timeout_seconds: N}"
 	}
-	return "give the run more with budget: {wall: 1h}, or see in `swarm logs` what it was busy with"
+	return "give the run more with " + more + ", or see in `swarm logs` what it was busy with"
 }
 
 // subtask is the id of the agent's subtask in a swarm, or "".

@@ -3,6 +3,7 @@ package turn
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/flow"
@@ -55,12 +56,18 @@ func TestTheAnswerOfASwarmHasNoThoughts(t *testing.T) {
 // The hint at a timeout names the key that limits the turn.
 func TestTheHintAtATimeoutNamesTheKey(t *testing.T) {
 	for want, w := range map[string]*work{
-		"`timeout`":             {plan: &loadedPlan{Plan: &swarm.Plan{}}},
-		"agent_timeout_seconds": {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{}}}, c: flow.Call{Want: plan.WantAction}},
-		"wall":                  {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{}}}, c: flow.Call{Want: plan.WantAnswer}},
+		"`timeout`": {plan: &loadedPlan{Plan: &swarm.Plan{}}},
+		"each agent more with swarm: {agent_timeout_seconds": {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Timeout: time.Minute}}}, c: flow.Call{Want: plan.WantSubtasks}},
+		"agent_timeout_seconds":                              {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Timeout: time.Minute}, Budget: swarm.Budget{Wall: time.Hour}}}, c: flow.Call{Want: plan.WantAction}},
+		"wall: 1h} and swarm":                                {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Timeout: time.Minute}, Budget: swarm.Budget{Wall: time.Hour}}}, c: flow.Call{Want: plan.WantAnswer}},
+		"wall":                                               {plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{}}}, c: flow.Call{Want: plan.WantAnswer}},
 	} {
 		if got := w.timeoutHint(); !strings.Contains(got, want) {
 			t.Errorf("%q does not name %s", got, want)
 		}
+	}
+	w := &work{task: &swarm.Task{}, plan: &loadedPlan{Plan: &swarm.Plan{Swarm: &swarm.Swarm{Timeout: time.Minute}}}, c: flow.Call{Want: plan.WantSubtasks}}
+	if got := w.timeoutError(59_995_581 * time.Microsecond).Error(); got != "timed out after 1m0s" {
+		t.Error(got)
 	}
 }

@@ -265,7 +265,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	defer cut(nil)
 	if most := cmp.Or(w.c.Timeout, w.task.Timeout); most > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, most, swarm.Errorf(swarm.TimedOut, "timed out after %s", cmp.Or(w.task.Timeout, most)).WithHint("%s", w.timeoutHint()))
+		ctx, stop = context.WithTimeoutCause(ctx, most, w.timeoutError(most))
 		defer stop()
 	}
 	defer r.watchControl(w.c, cut)()
@@ -305,7 +305,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		return reply, verdicts, judge(verdicts)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = w.asked.explainCut(cause)
+		err = w.asked.explainCut(cause, reply.Trouble)
 	}
 	return reply, nil, err
 }

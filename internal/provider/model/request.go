@@ -55,8 +55,15 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage,
 		began := time.Now()
 		a, said, err = t.askOnce(ctx, body)
 		t.noteRequest(ctx, began, a, err)
-		if f, ok := errors.AsType[*provider.Failure](err); ok && a.shown {
+		f, ok := errors.AsType[*provider.Failure](err)
+		if ok && a.shown {
 			f.Again = false
+		}
+		switch {
+		case err == nil:
+			t.trouble = ""
+		case ok && ctx.Err() == nil: // otherwise the request was cut
+			t.trouble = f.Err.Msg
 		}
 		return err
 	})

@@ -129,3 +129,21 @@ func TestWorkOfAFailedTurn(t *testing.T) {
 		t.Errorf("%+v", reply.Messages)
 	}
 }
+
+// A turn that is cut while its server fails has the server's words. An answer ends the trouble.
+func TestTroubleOfACutTurn(t *testing.T) {
+	b := newBench(t, "openai", modeltest.Answer{Status: 500, After: "30", Message: "runner died"})
+	ctx, stop := context.WithCancelCause(t.Context())
+	reply, err := b.model.Turn(ctx, provider.Request{Prompt: "Read.", Model: "tiny"}, func(d swarm.Delta) {
+		if d.Kind == swarm.DeltaStderr {
+			stop(swarm.Errorf(swarm.TimedOut, "timed out after 40s"))
+		}
+	})
+	if swarm.KindOf(err) != swarm.TimedOut || !strings.HasPrefix(reply.Trouble, "the server failed (500)") || !strings.Contains(reply.Trouble, "runner died") {
+		t.Errorf("%q, %v", reply.Trouble, err)
+	}
+	b = newBench(t, "openai", modeltest.Answer{Status: 500}, modeltest.Answer{Text: "Fine."})
+	if reply, err := b.turn(t.Context(), provider.Request{Prompt: "Read."}); err != nil || reply.Trouble != "" {
+		t.Errorf("%q, %v", reply.Trouble, err)
+	}
+}

@@ -125,6 +125,7 @@ type turn struct {
 	same      int        // how often in a row they came
 	images    int        // that the tools of the turn have shown
 	lineOpen  bool       // the text that was shown last has not ended its line
+	trouble   string     // why the last request failed; "" = it has not failed
 }
 
 // run asks the model until an answer calls no tools.
@@ -253,7 +254,7 @@ func (t *turn) endLine() {
 
 // reply returns what came of a turn that ended with err.
 func (t *turn) reply(err error) provider.Reply {
-	r := provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests}
+	r := provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered, Short: t.short, Requests: t.requests, Trouble: t.redactor.String(t.trouble)}
 	if t.request.Plain != nil || !t.ended && !t.keepsWork(err) {
 		return r
 	}
