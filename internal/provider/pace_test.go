@@ -97,14 +97,12 @@ func TestAPaceCallsTheNext(t *testing.T) {
 // has.
 func TestAShortLimitIsWaitedFor(t *testing.T) {
 	for what, c := range map[string]struct {
-		after, patience, timeout time.Duration
-		waits                    bool
+		after, timeout time.Duration
+		waits          bool
 	}{
-		"soon":                        {50 * time.Second, ShortWait, time.Hour, true},
-		"in some minutes":             {4 * time.Minute, ShortWait, time.Hour, false},
-		"in the middle of a turn":     {4 * time.Minute, LongestWait, time.Hour, true},
-		"after the turn's timeout":    {50 * time.Second, ShortWait, 40 * time.Second, false},
-		"and in the middle of a turn": {4 * time.Minute, LongestWait, time.Minute, false},
+		"soon":                     {50 * time.Second, time.Hour, true},
+		"in some minutes":          {2 * time.Minute, time.Hour, false},
+		"after the turn's timeout": {50 * time.Second, 40 * time.Second, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -114,7 +112,7 @@ func TestAShortLimitIsWaitedFor(t *testing.T) {
 				began, limit := time.Now(), Refused(429, "used up", "")
 				limit.After = c.after
 				asked := 0
-				err := pace.Ask(ctx, Tries, FirstWait, c.patience, func(string) {}, func() error {
+				err := pace.Ask(ctx, Tries, FirstWait, func(string) {}, func() error {
 					if asked++; asked > 1 {
 						return nil
 					}
@@ -139,7 +137,7 @@ func TestALimitHoldsNoRequestBack(t *testing.T) {
 		var pace Pace
 		began := time.Now()
 		ask := func(err error) error {
-			return pace.Ask(t.Context(), Tries, FirstWait, LongestWait, func(string) {}, func() error { return err })
+			return pace.Ask(t.Context(), Tries, FirstWait, func(string) {}, func() error { return err })
 		}
 		limit := Refused(429, "used up", "")
 		limit.After = time.Hour

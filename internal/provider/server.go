@@ -56,10 +56,10 @@ func NewClient(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 // Ask sends a request, and retries it as long as it fails with a [Failure] that a retry may cure.
 // say gets a text about each retry.
 //
-// A rate limit that lasts longer than patience, or than the time that ctx has, ends the turn with the
-// time at which the limit resets. The loops then hold the provider's turns back, where people see it
-// and no timeout counts it.
-func (g *Pace) Ask(ctx context.Context, tries int, first, patience time.Duration, say func(string), send func() error) error {
+// A rate limit that lasts longer than [ShortWait], or than the time that ctx has, ends the turn with
+// the time at which the limit resets. The loops then hold the provider's turns back, where people see
+// it and no timeout counts it.
+func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func(string), send func() error) error {
 	for try := 1; ; try++ {
 		pass, err := g.Enter(ctx)
 		if err != nil {
@@ -73,7 +73,7 @@ func (g *Pace) Ask(ctx context.Context, tries int, first, patience time.Duration
 		}
 		tooLong := wait > LongestWait
 		if deadline, ok := ctx.Deadline(); known && f.Throttled && f.After > 0 {
-			tooLong = wait > patience || ok && time.Now().Add(wait).After(deadline)
+			tooLong = wait > ShortWait || ok && time.Now().Add(wait).After(deadline)
 		}
 		g.Leave(pass, err == nil, known && f.Throttled && !tooLong, wait)
 		switch {

@@ -6,8 +6,8 @@ import "time"
 const (
 	Tries       = 8                      // of one request to a server
 	FirstWait   = 500 * time.Millisecond // before the second try; it doubles for each further one
-	LongestWait = 5 * time.Minute        // the longest pause in a turn that has done some of its work
-	ShortWait   = time.Minute            // the longest pause in a turn that has done no work yet
+	LongestWait = 5 * time.Minute        // the longest pause that a server which fails may ask for
+	ShortWait   = time.Minute            // the longest pause in a turn that a busy server may ask for; longer ones are limits
 	Silence     = 10 * time.Minute       // without data, after which the answer of a server or a model counts as broken off
 	Patience    = 5 * time.Minute        // with a program that waits because its model's server told it to come back later
 	KeepIdle    = 10 * time.Minute       // that an idle program is kept

@@ -131,7 +131,7 @@ func (t *turn) startMessage(ctx context.Context, m *wire.Message) iter.Seq2[wire
 func (t *turn) retry(ctx, asking context.Context, do func() error) error {
 	begun, reached := false, false
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
-	err := t.pace.Ask(ctx, tries, firstWait, provider.ShortWait, say, func() error {
+	err := t.pace.Ask(ctx, tries, firstWait, say, func() error {
 		err := libraryError(asking, do())
 		f, ok := errors.AsType[*provider.Failure](err)
 		switch {

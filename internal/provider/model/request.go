@@ -47,11 +47,7 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage,
 		return nil, said, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
-	patience := provider.ShortWait
-	if t.answered { // ending the turn now would repeat its work
-		patience = provider.LongestWait
-	}
-	err = t.pace.Ask(ctx, provider.Tries, firstWait, patience, say, func() error {
+	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
 		began := time.Now()
 		a, said, err = t.askOnce(ctx, body)
 		t.noteRequest(ctx, began, a, err)

@@ -92,7 +92,7 @@ func TestWorkOfAFailedTurn(t *testing.T) {
 		last modeltest.Answer
 		kept bool
 	}{
-		{"limit", modeltest.Answer{Status: 429, After: "3600"}, true},
+		{"limit", modeltest.Answer{Status: 429, After: "90"}, true},
 		{"refused", modeltest.Answer{Status: 400, Message: "I do not like it"}, false},
 		{"cut off", modeltest.Answer{Text: "It is", Stop: "length"}, false},
 	} {
