@@ -35,6 +35,9 @@ func TestSilence(t *testing.T) {
 		if _, err = p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(swarm.Delta) {}); swarm.KindOf(err) != swarm.NoResult || !strings.Contains(err.Error(), errSilent.Error()) {
 			t.Errorf("%s: %v", trouble, err)
 		}
+		if n := len(server.Requests()); trouble == modeltest.Hangs && n != 2 {
+			t.Errorf("a server that says nothing was asked %d times", n)
+		}
 		server.Close()
 	}
 }

@@ -47,12 +47,16 @@ func (t *turn) askModel(ctx context.Context) (a *answer, said swarm.ChatMessage,
 		return nil, said, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
 	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
+	silent := 0 // requests that the server did not answer in time
 	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
 		began := time.Now()
 		a, said, err = t.askOnce(ctx, body)
 		t.noteRequest(ctx, began, a, err)
 		f, ok := errors.AsType[*provider.Failure](err)
-		if ok && a.shown {
+		if ok && errors.Is(f.Err, errSilent) {
+			silent++
+		}
+		if ok && (a.shown || silent == maxSilent) {
 			f.Again = false
 		}
 		switch {
@@ -122,6 +126,10 @@ func (t *turn) askOnce(ctx context.Context, body []byte) (a *answer, said swarm.
 }
 
 var errSilent = errors.New("the server said nothing for too long")
+
+// maxSilent is how often a server is asked that does not answer. Each request may be one that its
+// model works on, and costs.
+const maxSilent = 2
 
 // checkPage returns an error if an answer is a text for people: something else than a model's server
 // is there. Events under the type of plain text are read as what they are.
@@ -217,7 +225,7 @@ func unreadable(data []byte) error {
 // unreachedError makes the error of a request that got no answer.
 func (t *turn) unreachedError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
-		err = errSilent
+		return t.brokenError(ctx, errSilent)
 	}
 	return provider.NotReached(err, t.url, t.spec.Name)
 }
@@ -230,7 +238,8 @@ func (t *turn) brokenError(ctx context.Context, err error) error {
 	f := &provider.Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the answer breaks off in the middle")}
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
-		f.Err = swarm.Errorf(swarm.NoResult, "%w", errSilent)
+		f.Err = swarm.Errorf(swarm.NoResult, "%w (%v)", errSilent, silence).
+			WithHint("see whether the server works: the provider %q is at %s", t.spec.Name, t.url)
 	case isJSONError(err):
 		f.Err = swarm.Errorf(swarm.Protocol, "the server sends what is not JSON: %w", err)
 	}
