@@ -46,6 +46,7 @@ type Plan struct {
 	Stdin       Hash           `json:"stdin,omitempty"`  // the text of {{STDIN}}
 	Desks       string         `json:"desks,omitempty"`  // the folder of the desks; absolute; "" = one in the state folder
 	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
+	More        bool           `json:"more,omitempty"`   // of a line: further lines may give its agents further turns
 }
 
 // A Group is a set of tasks that iterate together: a copy of a pipeline, or one task by itself. Its

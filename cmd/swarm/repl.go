@@ -215,7 +215,7 @@ func (a *app) out(stop *stops, typed bool) io.Writer {
 
 func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team session.Team, o compose.Options) (*session.Session, error) {
 	caller := control.FindCaller(h, swarm.HowREPL)
-	team.Actor = caller.Actor()
+	team.Actor, team.OneLine = caller.Actor(), t.line != ""
 	if t.resume == "" {
 		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Sources: team.Sources, Args: os.Args[1:], Version: version,
 			Parent: caller.Parent(), Time: time.Now()}, team)

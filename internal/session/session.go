@@ -30,6 +30,7 @@ type Team struct {
 	Default     string   // the agent of lines that name none; "" = none
 	WaitTimeout time.Duration
 	NoRefs      bool        // $agent is plain text
+	OneLine     bool        // there is only one line
 	Actor       swarm.Actor // the one who enters the lines
 }
 
@@ -194,7 +195,7 @@ func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) 
 	n := len(s.lines) + 1
 	s.mu.Unlock()
 	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // a turn reads the budget from the plan of its own line
-	f.Plan.Edges, f.Plan.Approvals = s.team.Edges, s.team.Approvals
+	f.Plan.Edges, f.Plan.Approvals, f.Plan.More = s.team.Edges, s.team.Approvals, !s.team.OneLine
 	named := run.Texts(&f.Plan)
 	for _, text := range s.team.Bodies { // roles: after a resume, the log may have older ones
 		if slices.Contains(named, swarm.HashOf(text)) {

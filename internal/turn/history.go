@@ -83,7 +83,7 @@ func (w *work) isLater() bool {
 			w.plan.counts[w.plan.Tasks[i].Agent]++
 		}
 	}
-	return w.plan.Team != nil || w.plan.Open || w.plan.counts[w.c.Agent] > 1 || w.c.Of > w.c.Iteration
+	return w.plan.Team != nil || w.plan.Open || w.plan.More || w.plan.counts[w.c.Agent] > 1 || w.c.Of > w.c.Iteration
 }
 
 // prepare decides what the provider is sent: the prompt or the part of it that is new to the

@@ -226,6 +226,24 @@ func TestAModelIsShownTheImagesOfItsSession(t *testing.T) {
 	}
 }
 
+// The first turn of an agent in a session of lines tells its server that others follow.
+func TestALineHasLaterTurns(t *testing.T) {
+	for _, more := range []bool{true, false} {
+		b := newTeam(t, "anthropic", swarm.Approvals{})
+		plan, err := swarm.FindPlan(b.log, "plan:1")
+		b.check(err)
+		line := *plan
+		line.More = more
+		b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(line)})
+		var asked provider.Request
+		c := at("", 1)
+		c.Of = 1
+		if b.do(c, chats(&asked, "one", "r1")); asked.Later != more {
+			t.Errorf("with more lines %v, the model is told that turns follow: %v", more, asked.Later)
+		}
+	}
+}
+
 // withSubstitute adds a plan in which another provider may do the coder's turns, and in a team the
 // coder leads.
 func (b *team) withSubstitute(kind string, team *swarm.Team) {
