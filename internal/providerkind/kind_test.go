@@ -42,6 +42,15 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// The default of `context` comes from the window, so that a model without one would remember less.
+func TestKnowsWindows(t *testing.T) {
+	for name, m := range models {
+		if m.context < 128_000 {
+			t.Errorf("%s has a window of %d tokens", name, m.context)
+		}
+	}
+}
+
 func TestKnowsCost(t *testing.T) {
 	for _, c := range []struct {
 		kind, server string
