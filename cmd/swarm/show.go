@@ -434,6 +434,9 @@ func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 		return a.print(whole)
 	case o.messages:
 		a.printMessages(&whole)
+		if len(whole.Messages) == 0 {
+			fmt.Fprintln(a.stderr, noMessages(&t))
+		}
 		return nil
 	case o.prompts:
 		if text := historyText(t.History); text != "" { // the prompt is all that standard output gets
@@ -469,6 +472,17 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 		a.fence("result of "+string(t.ID), whole.ResultText)
 	}
 	return nil
+}
+
+// noMessages says why a turn has no messages.
+func noMessages(t *view.Turn) string {
+	switch {
+	case !t.Status.Ended():
+		return "the turn has not ended: its messages are stored when it does"
+	case t.Session != "":
+		return "the agent's program keeps this session itself: only sessions of models over HTTP are in the log"
+	}
+	return "the turn has added nothing to a session of a model over HTTP"
 }
 
 // printMessages writes what a turn added to its session.
