@@ -263,7 +263,7 @@ func (c *compiler) nothingInstalled() {
 		}
 	}
 	first := providerkind.Of(providerkind.Presets()[0]).Program
-	c.missing(nil, "no agent is here: there is no compose file, and none of %s is installed", strings.Join(programs, ", ")).
-		WithHint("install %s: npm install -g %s; or let `swarm init` write a file that needs no key; or give --provider (%s)",
+	c.missing(nil, "there are no agents: this folder has no compose file, and none of %s is installed", strings.Join(programs, ", ")).
+		WithHint("install %s (npm install -g %s), write a file that needs no key with `swarm init`, or name a provider with --provider (%s)",
 			first.Title, first.Package, strings.Join(providerkind.Presets(), ", "))
 }

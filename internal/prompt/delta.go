@@ -97,7 +97,7 @@ func Words(text string) string {
 }
 
 // hasAlready is the text before the refs of the context packs that the session already has.
-const hasAlready = "Of the context that belongs to your mail you have this already: "
+const hasAlready = "You already have this context of your mail: "
 
 // WithSent returns the prompt of a turn that starts again, with the messages that its earlier start
 // had already sent.

@@ -32,7 +32,7 @@ func TestFreshRefersToAPackThatTheSessionHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "Your SWARM_AGENT_ID is coder.\n\n" +
-		"Of the context that belongs to your mail you have this already: contextpack://pack/a contextpack://pack/b; read_artifact shows it again.\n\n" +
+		"You already have this context of your mail: contextpack://pack/a contextpack://pack/b; read_artifact shows it again.\n\n" +
 		"And bread.\n\n--- Message ---\n"
 	if got := made.Fresh(); got != want {
 		t.Errorf("what is new:\n%s\nwant\n%s", got, want)

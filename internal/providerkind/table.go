@@ -114,7 +114,7 @@ var table = []*Kind{
 		Name: Codex, Keys: programKeys, Instead: ownServer,
 		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
-			Always:   "is held by its own sandbox, workspace-write; for more it asks a person if it can",
+			Always:   "runs in its own sandbox (workspace-write); it asks a person before it does more, if its version can ask",
 			Planning: "is held to docs/ by its own sandbox",
 		},
 		Login: codexLogin,

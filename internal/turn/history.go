@@ -266,13 +266,13 @@ func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
 			return "", err
 		}
 		if room -= int64(len(t.line)); room < 0 {
-			lines = append(lines, fmt.Sprintf("- %d turns before these\n", i+1))
+			lines = append(lines, fmt.Sprintf("- %d earlier turns are not listed\n", i+1))
 			break
 		}
 		lines = append(lines, t.line)
 	}
 	slices.Reverse(lines)
-	return "Here turns are left out to save room. In short, the oldest first:\n" + strings.Join(lines, ""), nil
+	return "The turns after this were left out to save room. A summary of them, oldest first:\n" + strings.Join(lines, ""), nil
 }
 
 // describe makes the line of a turn: the text of the task and the mail, the messages that the agent
@@ -290,7 +290,7 @@ func (r *Runner) describe(t *exchanged) error {
 	if err != nil {
 		return err
 	}
-	line := "- turn " + string(t.turn) + ": you were told: " + head(prompt.Words(string(told[t.Stable:])))
+	line := "- turn " + string(t.turn) + ": told: " + head(prompt.Words(string(told[t.Stable:])))
 	var used []string
 	for _, m := range said {
 		for _, c := range m.Calls {
@@ -304,10 +304,10 @@ func (r *Runner) describe(t *exchanged) error {
 		}
 	}
 	if len(used) > 0 {
-		line += "; you used " + excerpt.List(used, 5)
+		line += "; tools: " + excerpt.List(used, 5)
 	}
 	if n := len(said); n > 0 && said[n-1].Role == swarm.RoleAssistant {
-		line += "; you said: " + head(said[n-1].Text)
+		line += "; answer: " + head(said[n-1].Text)
 	} else {
 		line += "; no answer"
 	}

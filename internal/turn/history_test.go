@@ -126,7 +126,7 @@ func TestAModelIsSentNoMoreThanItsContext(t *testing.T) {
 	if steps < 2 || steps > 15 {
 		t.Errorf("what was sent before was changed %d times", steps)
 	}
-	if !strings.Contains(before, "- turn coder/2/1: you were told: Work.; you used look; you said: answer 2 yyy") ||
+	if !strings.Contains(before, "- turn coder/2/1: told: Work.; tools: look; answer: answer 2 yyy") ||
 		!strings.Contains(before, "[The result had 6000 bytes.") || !strings.Contains(before, result) {
 		t.Errorf("the last turn is sent\n%s", strings.NewReplacer("yyyyyyyyyy", "", "xxxxxxxxxx", "").Replace(before))
 	}

@@ -64,7 +64,7 @@ func TestASessionIsSentAPackOnce(t *testing.T) {
 			return provider.Reply{Session: session}, err
 		}
 	}
-	const referred = "you have this already: contextpack://pack/one;"
+	const referred = "You already have this context of your mail: contextpack://pack/one;"
 	look := func(when string, wantOne, wantTwo bool) {
 		t.Helper()
 		one, two := strings.Contains(asked.Fresh, "reach one"), strings.Contains(asked.Fresh, "reach two")

@@ -109,7 +109,7 @@ func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
 	if sent < 2 || sent > 14 {
 		t.Errorf("the finding was sent again %d times", sent)
 	}
-	if begin := asked.History[0].Text; !strings.Contains(begin, "- turn coder/2/1: you were told: planner: see one Context: contextpack://pack/one Work.; you used") {
+	if begin := asked.History[0].Text; !strings.Contains(begin, "- turn coder/2/1: told: planner: see one Context: contextpack://pack/one Work.; tools:") {
 		t.Errorf("the summary is\n%s", begin)
 	}
 	b.do(ask("planner", 2, 1), sendsPacks("one"))
@@ -117,7 +117,7 @@ func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
 		t.Errorf("the pack is not sent again:\n%s", asked.Fresh)
 	}
 	b.do(ask("planner", 3, 1), sendsPacks("one"))
-	if works(); last().History.Dropped < turn-2 && !strings.Contains(asked.Fresh, "you have this already: contextpack://pack/one;") {
+	if works(); last().History.Dropped < turn-2 && !strings.Contains(asked.Fresh, "You already have this context of your mail: contextpack://pack/one;") {
 		t.Errorf("the pack is sent twice:\n%s", asked.Fresh)
 	}
 }

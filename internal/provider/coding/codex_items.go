@@ -135,7 +135,7 @@ func (e *codexItems) reportTool(i *codexItem, done bool) {
 	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
 		e.denied = e.deniedError(name, string(b), "mcp__"+i.Server)
 	case i.Status == "declined":
-		e.denied = e.sandboxError(name, string(b), "its sandbox and its rules forbid it: see `codex execpolicy`")
+		e.denied = e.sandboxError(name, string(b), "allow it in the rules of Codex (`codex execpolicy` checks them)")
 	}
 }
 
@@ -143,7 +143,7 @@ func (e *codexItems) reportTool(i *codexItem, done bool) {
 // allow.
 func (e *codexItems) sandboxError(name, input, hint string) *swarm.Error {
 	return swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.redactor.String(input))).
-		WithHint("%s, or let a task of another agent do it", hint)
+		WithHint("%s, or give this work to another agent", hint)
 }
 
 // A codexUsage is the total usage of a session. Codex counts reasoning as a part of the output.

@@ -17,12 +17,12 @@ import (
 // server sends as plain text are read.
 func TestAnAnswerThatIsAPage(t *testing.T) {
 	for _, c := range []struct{ kind, body, want string }{
-		{"text/html; charset=utf-8", "<html>Welcome</html>", "answers with a web page (text/html), and not as a model"},
-		{"text/html", "<html><title lang=en>Sign in &amp; wait</title><h1>Hi</h1></html>", "answers with a web page (text/html), and not as a model: Sign in & wait"},
-		{"text/html", "<h1>502 Bad Gateway</h1>", "answers with a web page (text/html), and not as a model: 502 Bad Gateway"},
-		{"text/plain", "It works!", "answers with a text (text/plain), and not as a model: It works!"},
+		{"text/html; charset=utf-8", "<html>Welcome</html>", "returns a web page (text/html) in place of a model's answer"},
+		{"text/html", "<html><title lang=en>Sign in &amp; wait</title><h1>Hi</h1></html>", "returns a web page (text/html) in place of a model's answer: Sign in & wait"},
+		{"text/html", "<h1>502 Bad Gateway</h1>", "returns a web page (text/html) in place of a model's answer: 502 Bad Gateway"},
+		{"text/plain", "It works!", "returns plain text (text/plain) in place of a model's answer: It works!"},
 		{"application/json", "", "the server's answer is empty"},
-		{"text/plain", "", "answers with a text (text/plain), and not as a model"},
+		{"text/plain", "", "returns plain text (text/plain) in place of a model's answer"},
 		{"text/plain", "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", ""},
 	} {
 		var asked atomic.Int64

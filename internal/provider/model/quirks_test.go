@@ -137,7 +137,7 @@ func TestQuirks(t *testing.T) {
 		"Gemini's error":                    {replies: []reply{{400, json1, `[{"error":{"code":400,"message":"Function call is missing a thought_signature","status":"INVALID_ARGUMENT"}}]`}}, requests: 1, err: "missing a thought_signature", want: swarm.BadInput},
 		"OpenRouter's error":                {replies: []reply{{400, json1, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"reasoning is mandatory","provider_name":"x"}}}`}}, requests: 1, err: "Provider returned error: reasoning is mandatory", want: swarm.BadInput},
 		"OpenRouter's account":              {replies: []reply{{402, json1, `{"error":{"message":"Insufficient credits","code":402}}`}}, requests: 1, err: "the account has no credit left (402): Insufficient credits", want: swarm.RateLimited},
-		"a page":                            {replies: []reply{{0, "text/html", `<html>Welcome to the hotel</html>`}}, requests: 1, err: "answers with a web page", want: swarm.Protocol},
+		"a page":                            {replies: []reply{{0, "text/html", `<html>Welcome to the hotel</html>`}}, requests: 1, err: "returns a web page", want: swarm.Protocol},
 		"a page that calls itself JSON":     {replies: []reply{{0, json1, `<html>Welcome to the hotel</html>`}}, requests: 1, err: "cannot be understood: <html>Welcome to the hotel</html>", want: swarm.Protocol},
 		"a page that calls itself a stream": {replies: []reply{{0, "", "<html>\nWelcome to the hotel\n</html>\n"}}, requests: 1, err: "cannot be understood: <html> Welcome to the hotel", want: swarm.Protocol},
 		"JSON of something else":            {replies: []reply{{0, json1, `{"status":"ok"}`}}, requests: 1, err: `cannot be understood: {"status":"ok"}`, want: swarm.Protocol},

@@ -145,11 +145,11 @@ func (t *turn) checkPage(w *http.Response) error {
 		return nil
 	}
 	page, _ := io.ReadAll(io.LimitReader(body, maxProblem))
-	what, words := "a text", string(page)
+	what, words := "plain text", string(page)
 	if kind == "text/html" {
 		what, words = "a web page", pageTitle(words)
 	}
-	return swarm.Errorf(swarm.Protocol, "the server at %s answers with %s (%s), and not as a model%s", t.url, what, kind, excerpt.Said(words)).
+	return swarm.Errorf(swarm.Protocol, "the server at %s returns %s (%s) in place of a model's answer%s", t.url, what, kind, excerpt.Said(words)).
 		WithHint("is base_url of the provider %q right?", t.spec.Name)
 }
 
