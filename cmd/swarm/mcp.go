@@ -200,7 +200,7 @@ func (a *app) lineStarter(d *control.Drivers) func(context.Context, control.Requ
 				_, closed := s.Close(ctx)
 				return "", nil, errors.Join(err, closed)
 			}
-			return s.ID(), func() (view.Picture, error) { return a.endSession(d.Context, s) }, nil
+			return s.ID(), func() (view.Picture, error) { return a.endSession(d.Context, s, true) }, nil
 		})
 	}
 }

@@ -44,8 +44,8 @@ func (a *app) replCommand() *cobra.Command {
 /help explains how to write lines. Without the file, the coding agents in your PATH are the agents:
 @claude, @codex, @gemini, @opencode, and the roles of .claude/agents.
 
-A session is a run: it survives its process. --resume continues one that was left with Ctrl-C, or cut,
-with its outputs. /quit, Ctrl-D and the end of input end it for good.`,
+A session is a run: it survives its process. --resume continues one that was left or cut, with its
+outputs and with what the agents remember. swarm cancel ends it for good.`,
 		Example: "  swarm repl\n  swarm repl --resume @last",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -77,6 +77,7 @@ type talk struct {
 	line        string // the only line of the input; "" = lines are read
 	typed       bool   // a person types it, in a terminal
 	numbered    bool   // errors name the number of their line
+	ends        bool   // the run ends with the input; else it can be resumed
 	stopOnError bool
 }
 
@@ -139,19 +140,20 @@ func (a *app) talk(t talk) error {
 	if left == repl.ByInterrupt {
 		stop.interrupt()
 	}
-	p, ended := a.endSession(stop.ctx, s)
+	p, ended := a.endSession(stop.ctx, s, t.ends || t.ephemeral)
+	interrupted := stop.ctx.Err() != nil && p.Status == swarm.Interrupted
 	if closed := face.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
 		err = ended
 	}
-	a.exit = worst(p, face, t.typed)
+	a.exit = worst(p, face, t.typed, interrupted)
 	if t.ephemeral && err == nil {
 		return h.Delete(s.ID(), time.Now())
 	}
 	if t.typed && err == nil {
-		_, err = fmt.Fprintln(a.stdout, farewell(p))
+		_, err = fmt.Fprintln(a.stdout, farewell(p, interrupted))
 	}
 	return err
 }
@@ -227,25 +229,28 @@ func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team se
 	return session.Resume(ctx, h, id, team)
 }
 
-// endSession waits for turns in the background, unless the user has interrupted the session.
-func (a *app) endSession(ctx context.Context, s *session.Session) (view.Picture, error) {
-	if ctx.Err() != nil {
-		return s.Leave()
+// endSession waits for turns in the background, unless the user has interrupted the session. With
+// ends, the run has ended then. Otherwise it can be resumed.
+func (a *app) endSession(ctx context.Context, s *session.Session, ends bool) (view.Picture, error) {
+	if ctx.Err() != nil || !ends {
+		return s.Leave(ctx)
 	}
 	return s.Close(ctx)
 }
 
 // worst is the exit code of a session: the first that applies of interrupted, bad input, budget and
 // failure. In a terminal it is 0 unless interrupted, because the person has seen the failures.
-func worst(p view.Picture, face repl.Face, typed bool) int {
+func worst(p view.Picture, face repl.Face, typed, interrupted bool) int {
 	lines, _ := face.(*repl.Plain)
 	switch {
-	case p.Status == swarm.Interrupted:
+	case interrupted:
 		return swarm.ExitInterrupted
 	case typed:
 		return swarm.ExitDone
 	case lines != nil && lines.Refusals() > 0:
 		return swarm.ExitBadInput
+	case p.Status == swarm.Interrupted && slices.ContainsFunc(p.Tasks, func(t view.Task) bool { return t.Status != swarm.Completed && t.Status != swarm.Skipped }):
+		return swarm.ExitFailed // it was left, so no end of the run says so
 	}
 	return p.Exit
 }
@@ -259,15 +264,18 @@ func greeting(id swarm.RunID, t talk, found []string) string {
 	if len(found) > 0 {
 		text += excerpt.List(found, 8) + " · "
 	}
-	return text + "/help explains how to write lines, Ctrl-D leaves"
+	return text + "/help explains how to write lines, Ctrl-D leaves, swarm repl --resume @last continues"
 }
 
 // farewell is the last line of a session in a terminal. It says how to continue the session or look
 // at it.
-func farewell(p view.Picture) string {
+func farewell(p view.Picture, interrupted bool) string {
 	id := string(p.ID)
-	if p.Status == swarm.Interrupted {
-		return "session " + id + " interrupted · to continue: swarm repl --resume " + id
+	switch {
+	case interrupted:
+		return "session " + id + " interrupted · to continue: " + p.ResumeCommand()
+	case p.Status == swarm.Interrupted:
+		return "session " + id + " left · to continue: " + p.ResumeCommand()
 	}
 	return "session " + id + " ended · to see it: swarm show " + id
 }
@@ -355,7 +363,7 @@ func sessionTeam(b *compose.Bundle) session.Team {
 
 // runLines runs the line in args, or with "-" the lines of standard input.
 func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) error {
-	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, stopOnError: stopOnError}
+	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, ends: true, stopOnError: stopOnError}
 	if len(args) != 1 || args[0] != "-" {
 		text := strings.TrimSpace(strings.Join(args, " "))
 		switch {

@@ -98,7 +98,7 @@ func TestLinesInTerminal(t *testing.T) {
 			do(s)
 			s.clear()
 			s.enter("/quit")
-			s.shows(" ended · to see it: swarm show 20")
+			s.shows(" left · to continue: swarm repl --resume 20")
 			s.shows("exit code 0")
 		})
 	}

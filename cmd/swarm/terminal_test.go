@@ -82,7 +82,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 	until(t, near, &shown, "hello from codex")
 	until(t, near, &shown, "@codex: completed")
 	near.WriteString("/quit\n")
-	until(t, near, &shown, "ended · to see it: swarm show 20")
+	until(t, near, &shown, "left · to continue: swarm repl --resume 20")
 	p.check(cmd.Wait())
 	if strings.Contains(shown.String(), "\x1b") {
 		t.Errorf("a dumb terminal was sent an escape sequence: %q", shown.String())

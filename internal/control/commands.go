@@ -33,8 +33,7 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 		return refuse(fmt.Sprintf("ask again, with a larger budget if that was spent: swarm solve %s --set budget.calls=N", swarm.Quote(s.Name)), "run %s has ended (%s)", s.ID, s.Status)
 	}
 	if s.Status.Ended() && s.Kind == swarm.LineRun {
-		return refuse("a session that was left is over, and swarm show "+string(s.ID)+" has it; one that Ctrl-C leaves, typed twice at an empty prompt, can be continued",
-			"run %s has ended (%s)", s.ID, s.Status)
+		return refuse("to see it: swarm show "+string(s.ID)+"; to begin another session: swarm repl", "run %s has ended (%s)", s.ID, s.Status)
 	}
 	if s.Status.Ended() {
 		return refuse(c.afterEnd(s), "run %s has ended (%s)", s.ID, s.Status)
@@ -82,7 +81,13 @@ func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, er
 		return CommandResult{}, err
 	}
 	if !driven {
-		err := c.GoOn(ctx, id)
+		open, err := run.TakesLines(c.Home, id)
+		if err == nil && open { // without lines it would never end
+			err = refuse("to continue it: swarm repl --resume "+string(id), "run %s is a session, which needs somebody who enters lines", id)
+		}
+		if err == nil {
+			err = c.GoOn(ctx, id)
+		}
 		if owned, ok := errors.AsType[*swarm.OwnedError](err); ok {
 			return CommandResult{}, drivenError(id, owned.Owner)
 		}
@@ -132,10 +137,10 @@ func (c *Control) obey(ctx context.Context, id swarm.RunID) error {
 	return nil
 }
 
-// Close ends a team's run when its running turns have ended. All other runs end by themselves.
+// Close ends a team's run when its running turns have ended.
 func (c *Control) Close(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	if !c.Home.Summary(id).Kind.Team() {
-		return CommandResult{}, refuse("to cut it short: swarm cancel "+string(id), "run %s is no team, and ends by itself", id)
+		return CommandResult{}, refuse("to end it: swarm cancel "+string(id), "run %s is no team", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandClose, "")
 }

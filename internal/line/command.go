@@ -37,7 +37,7 @@ var Commands = []CommandSpec{
 	{"deny", "[QUESTION|@AGENT]", "refuse what an agent asks for"},
 	{"retry", "ID", "try a task again"},
 	{"save", "FILE", "write this session as a file that swarm up runs"},
-	{"quit", "", "end the session"},
+	{"quit", "", "leave the session; swarm repl --resume continues it"},
 }
 
 // CommandNames returns the names of all commands.

@@ -90,6 +90,15 @@ func lastCommand(h *statedir.Home, id swarm.RunID, target string, commands ...sw
 	return last, err
 }
 
+// TakesLines reports whether a run is a session that waits for its next line.
+func TakesLines(h *statedir.Home, id swarm.RunID) (bool, error) {
+	if h.Summary(id).Kind != swarm.LineRun {
+		return false, nil
+	}
+	closed, err := lastCommand(h, id, "", swarm.CommandClose, swarm.CommandCancel)
+	return closed == "", err
+}
+
 // scan calls fn with every event of a run, and with the command of a control record.
 func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)

@@ -184,6 +184,7 @@ type Observer interface {
 // Options say how a run is driven.
 type Options struct {
 	Engine    engine.Engine     // runs the loops
+	Begun     func()            // called when all is prepared and the loop begins; nil = not at all
 	Unpause   bool              // resume a paused run: without an owner, nothing would end the pause
 	Actor     swarm.Actor       // who has this process resume it
 	Observer  Observer          // nil = none
@@ -244,6 +245,9 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if cancelled, err2 := r.Cancelled(); err2 != nil || cancelled {
 		err = cmp.Or(err2, engine.ErrCancelled)
 	} else {
+		if o.Begun != nil {
+			o.Begun()
+		}
 		_, err = o.Engine(ctx, adapters, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	}
 	if errors.Is(err, engine.ErrCancelled) {

@@ -16,6 +16,7 @@ import (
 
 	"swarm"
 	"swarm/internal/line"
+	"swarm/internal/plan"
 	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
@@ -61,7 +62,9 @@ type Session struct {
 	lines    []entered
 	resumed  int64 // the last event before the session was resumed; constant after Resume
 
-	over   chan struct{} // closed when the run is no longer driven; last and failed are valid then
+	stop   context.CancelCauseFunc // ends the driving; set by Drive
+	begun  chan struct{}           // closed when the run's loop begins; before, stop would be an error
+	over   chan struct{}           // closed when the run is no longer driven; last and failed are valid then
 	last   view.Picture
 	failed error
 }
@@ -101,18 +104,21 @@ func Resume(ctx context.Context, h *statedir.Home, id swarm.RunID, team Team) (*
 }
 
 func newSession(r *run.Run, team Team) *Session {
-	return &Session{run: r, team: team, view: view.New(r.ID), models: map[string]string{}, over: make(chan struct{}),
+	return &Session{run: r, team: team, view: view.New(r.ID), models: map[string]string{}, begun: make(chan struct{}), over: make(chan struct{}),
 		lang: team.Lang()}
 }
 
-// Drive drives the session's run in a goroutine, until Close or until ctx ends.
+// Drive drives the session's run in a goroutine, until Close, until Leave, or until ctx ends.
 func (s *Session) Drive(ctx context.Context, o run.Options) {
+	ctx, s.stop = context.WithCancelCause(ctx)
 	if s.resumed > 0 { // the pause of a new run is nobody's to end
 		o.Actor = s.team.Actor
 	}
+	o.Begun = func() { close(s.begun) }
 	o.Unpause, o.AtOnce = true, true // the next line waits until the screen has shown the end of the last one
 	go func() {
 		defer close(s.over)
+		defer s.stop(nil)
 		s.last, s.failed = s.run.Drive(ctx, o)
 	}()
 }
@@ -283,10 +289,54 @@ func (s *Session) Close(ctx context.Context) (view.Picture, error) {
 	return s.last, errors.Join(closeErr, s.failed, s.run.Close())
 }
 
-// Leave closes the run as it is, so that it can be resumed. The context of Drive must have ended.
-func (s *Session) Leave() (view.Picture, error) {
+// Leave ends the driving, so that the session can be resumed. It waits until nothing runs any more,
+// or until ctx ends. A task that waits for an output still waits for it when the session is resumed.
+func (s *Session) Leave(ctx context.Context) (view.Picture, error) {
+	err := s.rest(ctx)
+	s.stop(swarm.Errorf(swarm.Stopped, view.SessionLeft))
 	<-s.over
-	return s.last, errors.Join(s.failed, s.run.Close())
+	return s.last, errors.Join(err, s.failed, s.run.Close())
+}
+
+// rest waits until nothing runs any more: until every task has ended, or waits for an output that
+// only a later line can make. It returns early when ctx ends or the run is no longer driven.
+func (s *Session) rest(ctx context.Context) error {
+	wake, off := s.run.Log().Watch()
+	defer off()
+	begun := s.begun
+	for {
+		p, err := s.Picture()
+		if err != nil || begun == nil && atRest(p) {
+			return err
+		}
+		select {
+		case <-wake:
+		case <-begun:
+			begun = nil
+		case <-s.over:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// atRest reports whether nothing happens in a session until the next line. Each task comes after
+// those that it depends on.
+func atRest(p view.Picture) bool {
+	resting := map[string]bool{}
+	for _, t := range p.Tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		resting[t.Name] = slices.ContainsFunc(t.Waits, func(w view.Wait) bool {
+			return w.For == plan.ForOutput || w.For == plan.ForDependency && resting[w.Task]
+		})
+		if !resting[t.Name] {
+			return false
+		}
+	}
+	return true
 }
 
 // Over returns a channel that is closed when the run is no longer driven.

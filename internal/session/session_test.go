@@ -207,7 +207,7 @@ func TestResume(t *testing.T) {
 	x := newTable(t)
 	x.say("@pm Plan")
 	x.stop(swarm.Errorf(swarm.Stopped, "the terminal was closed"))
-	_, err := x.Leave()
+	_, err := x.Leave(t.Context())
 	x.must(err)
 	s, err := Resume(t.Context(), x.home, x.ID(), teamOf(x.pipes))
 	x.must(err)

@@ -10,6 +10,9 @@ import (
 	"swarm/internal/plan"
 )
 
+// SessionLeft is why a session is interrupted that a person has left, and can continue.
+const SessionLeft = "the session was left"
+
 // DescribeEvent returns in one sentence what an event changed. It is "" for events that tell a
 // person nothing new.
 func DescribeEvent(e *swarm.Event) string {
@@ -36,6 +39,9 @@ func DescribeEvent(e *swarm.Event) string {
 	case swarm.RunUnpaused:
 		return "goes on"
 	case swarm.RunInterrupted:
+		if r, _ := swarm.Body[swarm.Reason](e); r.Reason == SessionLeft {
+			return SessionLeft
+		}
 		return "interrupted" + why(e)
 	case swarm.RunEnded:
 		end, _ := swarm.Body[swarm.RunEnd](e)

@@ -417,10 +417,14 @@ func (t *Task) OutsideDesk() string {
 	return ""
 }
 
-// ResumeCommand returns what to type to resume the run. A replay needs its recording.
+// ResumeCommand returns what to type to resume the run. A replay needs its recording, and a session
+// its lines.
 func (p *Picture) ResumeCommand() string {
-	if p.Replay {
+	switch {
+	case p.Replay:
 		return "swarm resume " + string(p.ID) + " --replay FILE"
+	case p.Kind == swarm.LineRun:
+		return "swarm repl --resume " + string(p.ID)
 	}
 	return "swarm resume " + string(p.ID)
 }
