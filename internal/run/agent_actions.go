@@ -113,6 +113,9 @@ func commandFor(h *statedir.Home, p view.Picture, agent string, do Action) (w sw
 			return w, nil
 		}
 	}
+	if do == ResetAgent && p.Kind == swarm.LineRun { // the next line may be for it
+		return w, nil
+	}
 	if p.Kind.Team() {
 		return w, swarm.Errorf(swarm.BadInput, "@%s has ended", agent).WithHint("swarm start @%s lets it have turns again", agent)
 	}

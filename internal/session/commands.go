@@ -45,6 +45,8 @@ func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, e
 		answer, err = s.use(strings.TrimPrefix(arg, "@"))
 	case "model":
 		answer, err = s.model(c.Args)
+	case "reset":
+		answer, err = s.reset(ctx, strings.TrimPrefix(arg, "@"))
 	case "why":
 		answer, err = s.why(strings.TrimPrefix(arg, "@"))
 	case "out":
@@ -240,6 +242,15 @@ func (s *Session) model(args []string) (string, error) {
 	}
 	s.models[agent] = args[0]
 	return fmt.Sprintf("@%s: %s\n", agent, args[0]), nil
+}
+
+// reset begins a new memory of an agent. Its running turn is cut and starts again without the old
+// one.
+func (s *Session) reset(ctx context.Context, agent string) (string, error) {
+	if !s.knows(agent) {
+		return "", s.unknownAgent(agent)
+	}
+	return "@" + agent + " has forgotten the lines before\n", s.run.Say(ctx, swarm.ControlCommand{Command: swarm.CommandReset, Target: agent, Actor: s.team.Actor})
 }
 
 func (s *Session) why(agent string) (string, error) {
