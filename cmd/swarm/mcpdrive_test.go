@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -337,4 +339,32 @@ func TestDriveBudgetAfterAKill(t *testing.T) {
 	d.disconnect()
 	d.connect("--key", "k", "--budget", "calls=1")
 	d.refused("run_pipeline", nil, "the budget of the key k is spent: calls 1")
+}
+
+// A run that only waits for a provider's limit says so, and in how long a client comes back.
+func TestDriveNamesALimit(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("OPENAI_API_KEY", "sk-x")
+	d := newDriver(t)
+	d.write("swarm/swarm.yaml", "providers: {m: {kind: openai, base_url: \""+server.URL+"/v1\", models: {medium: m}}}\nprovider: m\ntasks: {a: {prompt-string: hi}, b: {prompt-string: hi, depends_on: [a]}}\n")
+	run := d.must("run_pipeline", nil)["run"].(string)
+	w := d.must("wait_run", map[string]any{"run": run, "timeout": 600})
+	if reason := fmt.Sprint(w["reason"]); w["status"] != "running" || !strings.HasPrefix(reason, "the run waits for m's limit until ") {
+		t.Errorf("%v", w)
+	}
+	if next := fmt.Sprint(w["next"]); !strings.HasPrefix(next, "nothing happens for ") || !strings.Contains(next, "m") || !strings.Contains(next, "call wait_run with after = seq only after that time, or cancel_run") {
+		t.Errorf("%v", next)
+	}
+	again := d.must("wait_run", map[string]any{"run": run, "after": w["seq"], "timeout": 0})
+	if again["reason"] != w["reason"] {
+		t.Errorf("%v, after %v", again, w)
+	}
+	d.must("cancel_run", map[string]any{"run": run})
+	if w := d.end(run); w["status"] != "cancelled" {
+		t.Error(w)
+	}
 }

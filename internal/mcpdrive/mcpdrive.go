@@ -77,8 +77,8 @@ var tools = []tool{
 			`"strategy":{"type":"string","enum":["team","council"]},`+budgetArg, "query")}, take((*Server).solve)},
 	{swarm.ToolSpec{Name: "list_runs", Description: "The runs of this folder, newest first. Yours have mine: true; only those can be steered. Next: wait_run or read_run.",
 		Schema: object(`"limit":{"type":"integer","minimum":1,"maximum":100},"mine":{"type":"boolean","description":"Only your own."}`)}, take((*Server).listRuns)},
-	{swarm.ToolSpec{Name: "wait_run", Description: "Waits until a run ends, an agent asks a person for something, or the timeout. Returns what happened since `after`. " +
-		"While the status is running: call it again with after = seq. When it has ended: read_run.",
+	{swarm.ToolSpec{Name: "wait_run", Description: "Waits until a run ends, an agent asks a person for something, a provider's limit is reached, or the timeout. Returns what happened since `after`. " +
+		"While the status is running: do what next says. When it has ended: read_run.",
 		Schema: object(runArg+`,"after":{"type":"integer","minimum":0,"description":"The seq of the last call."},`+
 			`"timeout":{"type":"number","minimum":0,"maximum":600,"description":"Seconds; 45 without it."}`, "run")}, take((*Server).waitRun)},
 	{swarm.ToolSpec{Name: "read_run", Description: "The state of a run, and with a task its output. A swarm's answer comes without a task. Next: why, if something failed or waits.",

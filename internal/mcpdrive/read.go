@@ -124,7 +124,7 @@ func (s *Server) waitRun(ctx context.Context, a struct {
 			w.Happened = append(w.Happened, text)
 			swarm.ReportProgress(ctx, text)
 		}
-		return e.Kind != swarm.ApprovalAsked
+		return e.Kind != swarm.ApprovalAsked && e.Kind != swarm.LimitReached
 	})
 	if ctx.Err() != nil {
 		return nil, swarm.CutError(ctx)
@@ -139,12 +139,12 @@ func (s *Server) waitRun(ctx context.Context, a struct {
 	if err != nil {
 		return nil, err
 	}
-	w.fill(&p, s.Control.MayAnswer(l.ID) == nil)
+	w.fill(&p, s.Control.MayAnswer(l.ID) == nil, time.Now())
 	return w, nil
 }
 
 // fill adds the state of the run, and what to do next.
-func (w *shownWait) fill(p *view.Picture, mayAnswer bool) {
+func (w *shownWait) fill(p *view.Picture, mayAnswer bool, now time.Time) {
 	w.Status, w.Reason, w.Tasks, w.Usage = p.Status, p.Reason, len(p.Tasks), p.Usage
 	for i := range p.Tasks {
 		if p.Tasks[i].Status == swarm.Completed {
@@ -155,6 +155,7 @@ func (w *shownWait) fill(p *view.Picture, mayAnswer bool) {
 		w.Approvals = append(w.Approvals, shownApproval{q.ID, q.Agent, view.DescribeApproval(q.Approval)})
 	}
 	id := string(p.ID)
+	limit, limited := p.HeldBack()
 	switch {
 	case p.Status.Ended():
 		w.Exit, w.Next = &p.Exit, "read_run with run "+id+" for its outputs"
@@ -166,6 +167,10 @@ func (w *shownWait) fill(p *view.Picture, mayAnswer bool) {
 		w.Next = "answer_approval, then wait_run again"
 	case len(w.Approvals) > 0:
 		w.Next = "tell the person to answer with `swarm approve` or `swarm deny`, then wait_run again"
+	case limited:
+		w.Reason = "the run waits for " + limit.String()
+		w.Next = "nothing happens for " + max(0, limit.Until.Sub(now)).Round(time.Second).String() +
+			": tell the person, and call wait_run with after = seq only after that time, or cancel_run"
 	default:
 		w.Next = "wait_run again with after = seq"
 	}

@@ -406,6 +406,29 @@ func (t *Task) AwaitsRetry() bool {
 	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
 }
 
+// HeldBack returns the wait for the limit that resets first, if the run does nothing until then:
+// some tasks wait for limits of providers, and nothing else runs, is about to, or waits for a person.
+func (p *Picture) HeldBack() (first Wait, ok bool) {
+	if p.Status != swarm.Running || len(p.Approvals) > 0 {
+		return first, false
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		switch {
+		case t.Status.Ended():
+		case t.Status != swarm.Waiting:
+			return Wait{}, false
+		case t.Waits[0].For == plan.ForLimit:
+			if !ok || t.Waits[0].Until.Before(first.Until) {
+				first, ok = t.Waits[0], true
+			}
+		case t.Waits[0].For != plan.ForDependency && t.Waits[0].For != plan.ForOutput && t.Waits[0].For != plan.ForMail:
+			return Wait{}, false
+		}
+	}
+	return first, ok
+}
+
 // OutsideDesk returns the desk at which an external worker has to do the task's running turn; "" =
 // there is none.
 func (t *Task) OutsideDesk() string {
