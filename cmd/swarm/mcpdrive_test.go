@@ -326,7 +326,7 @@ func TestDriveBudgetAfterAKill(t *testing.T) {
 	d := newDriver(t, "--key", "k", "--budget", "calls=1")
 	d.write("swarm/swarm.yaml", "providers: {sh: {kind: command, command: [sh, -c, \"touch begun; while [ ! -e go ]; do sleep 0.02; done\"]}}\nprovider: sh\ntasks: {a: {prompt-string: hi}}\n")
 	t.Cleanup(func() { d.write("go", "") })
-	d.must("run_pipeline", nil)
+	run := d.must("run_pipeline", nil)["run"].(string)
 	for d.Context().Err() == nil {
 		if _, err := os.Stat(filepath.Join(d.dir, "begun")); err == nil {
 			break
@@ -339,6 +339,12 @@ func TestDriveBudgetAfterAKill(t *testing.T) {
 	d.disconnect()
 	d.connect("--key", "k", "--budget", "calls=1")
 	d.refused("run_pipeline", nil, "the budget of the key k is spent: calls 1")
+	// A client with a spent budget goes on with nothing, but it can end what it began.
+	d.refused("resume_run", map[string]any{"run": run}, "the budget of the key k is spent: calls 1")
+	d.must("cancel_run", map[string]any{"run": run})
+	if w := d.end(run); w["status"] != "cancelled" {
+		t.Error(w)
+	}
 }
 
 // A run that only waits for a provider's limit says so, and in how long a client comes back.

@@ -61,11 +61,14 @@ func (c *Control) allot(ctx context.Context, r *Request) (unlock func(), err err
 	return unlock, nil
 }
 
-// allotAgain is allot for a run of the key that goes on.
+// allotAgain is allot for a run of the key that goes on. A cancelled run needs nothing: it only ends.
 func (c *Control) allotAgain(ctx context.Context, id swarm.RunID) (unlock func(), err error) {
 	k := c.Caller.Key
 	if k == nil || !k.Budget.LimitsUse() {
 		return func() {}, nil
+	}
+	if cancelled, err := run.CancelWanted(c.Home, id); err != nil || cancelled {
+		return func() {}, err
 	}
 	if unlock, err = c.Home.Lock(ctx, lockKeys); err != nil {
 		return nil, err

@@ -99,6 +99,13 @@ func TakesLines(h *statedir.Home, id swarm.RunID) (bool, error) {
 	return closed == "", err
 }
 
+// CancelWanted reports whether somebody has cancelled the whole run, whether its loop has obeyed or
+// not.
+func CancelWanted(h *statedir.Home, id swarm.RunID) (bool, error) {
+	last, err := lastCommand(h, id, "", swarm.CommandCancel)
+	return last != "", err
+}
+
 // scan calls fn with every event of a run, and with the command of a control record.
 func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
