@@ -374,3 +374,36 @@ func TestDriveNamesALimit(t *testing.T) {
 		t.Error(w)
 	}
 }
+
+// A client is given hints that it can follow: tools, or what to ask the person for.
+func TestDriveHints(t *testing.T) {
+	d := newDriver(t)
+	hint := func(tool string, args map[string]any, want string) {
+		t.Helper()
+		answer, failed := d.call(tool, args)
+		if got, _ := answer["hint"].(string); !failed || got != want {
+			t.Errorf("%s %v: %v, want %q", tool, args, answer, want)
+		}
+	}
+	const lists = "list_runs lists the runs of this folder, the only ones that you can name; @last is the newest"
+	hint("read_run", map[string]any{"run": "@last"}, lists)
+	run := d.must("run_pipeline", nil)["run"].(string)
+	d.end(run)
+	for _, ref := range []string{"-g", "", "20990101-000000-aaaaaaa", "../x"} {
+		for _, tool := range []string{"read_run", "cancel_run", "wait_run"} {
+			hint(tool, map[string]any{"run": ref}, lists)
+		}
+	}
+	hint("cancel_run", map[string]any{"run": run}, "read_run reads it; to start another one: run_pipeline, run_team, run_line or solve")
+	mine := d.dir
+	d.dir = t.TempDir()
+	d.connect("--key", "other")
+	hint("read_run", map[string]any{"run": run}, lists) // it was started in another folder
+	answer, _ := d.call("run_pipeline", nil)
+	if got, _ := answer["hint"].(string); !strings.HasPrefix(got, "ask the person: ") {
+		t.Errorf("a folder without a file: %v", answer)
+	}
+	d.dir = mine
+	d.connect("--key", "other")
+	hint("cancel_run", map[string]any{"run": run}, "a person can steer it; list_runs with mine = true lists yours")
+}

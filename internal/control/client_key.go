@@ -35,7 +35,7 @@ func (k *ClientKey) steer(h *statedir.Home, id swarm.RunID) error {
 		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "run %s was not begun with the key %s, so this client may only read it", id, k.Name).
-		WithHint("a person can steer it: swarm --help")
+		WithHint("a person can steer it; list_runs with mine = true lists yours")
 }
 
 // lockKeys is the lock under which a run of a key begins or goes on, so that two cannot take the

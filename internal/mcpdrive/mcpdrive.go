@@ -9,6 +9,7 @@ package mcpdrive
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"swarm"
@@ -124,7 +125,7 @@ func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (j
 		if t.Name == name {
 			answer, err := t.call(s, ctx, args)
 			if err != nil {
-				return nil, passedOn(err)
+				return nil, forClient(err)
 			}
 			return swarm.Encode(answer), nil
 		}
@@ -132,15 +133,42 @@ func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (j
 	return nil, swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name))
 }
 
-// passedOn explains a missing variable. The MCP client chooses which variables this server gets. So
-// the variable may be missing here although the person exported it.
-func passedOn(err error) error {
-	variable, found := strings.CutPrefix(swarm.HintOf(err), "export ")
-	if variable, _, _ = strings.Cut(variable, "="); !found || swarm.KindOf(err) != swarm.NotSignedIn {
-		return err
+// atTerminal matches hints that only a person at a terminal can follow: commands, flags, variables.
+var atTerminal = regexp.MustCompile("(^|[ `(])(swarm [a-z]|--?[a-z]|export |GET /)")
+
+// forClient returns an error with a hint that an MCP client can follow. The client has tools, and
+// neither a terminal nor our flags.
+func forClient(err error) error {
+	hint := swarm.HintOf(err)
+	variable, missing := strings.CutPrefix(hint, "export ")
+	switch {
+	case missing && swarm.KindOf(err) == swarm.NotSignedIn:
+		variable, _, _ = strings.Cut(variable, "=")
+		return withHint(err, missingVariable(variable))
+	case atTerminal.MatchString(hint) && !strings.HasPrefix(hint, "a person "):
+		return withHint(err, "ask the person: "+hint)
 	}
-	return &swarm.Error{Kind: swarm.NotSignedIn, Msg: err.Error(), Hint: "the MCP client did not pass " + variable +
-		" on to swarm, or started without it: a person exports it before the client starts, and names it in the client's entry of this server (in Codex: swarm mcp install codex)"}
+	return err
+}
+
+func withHint(err error, hint string) error {
+	return &swarm.Error{Kind: swarm.KindOf(err), Msg: err.Error(), Hint: hint}
+}
+
+// missingVariable explains a variable that is not set. The MCP client chooses which variables this
+// server gets. So the variable may be missing here although the person exported it.
+func missingVariable(name string) string {
+	return "the MCP client did not pass " + name +
+		" on to swarm, or started without it: a person exports it before the client starts, and names it in the client's entry of this server (in Codex: swarm mcp install codex)"
+}
+
+// find finds the run that a client names. A client has no other folders, and lists runs by a tool.
+func (s *Server) find(ref string) (swarm.RunSummary, error) {
+	r, err := s.Control.Find(ref)
+	if kind := swarm.KindOf(err); kind == swarm.NotFound || kind == swarm.BadInput {
+		err = withHint(err, "list_runs lists the runs of this folder, the only ones that you can name; @last is the newest")
+	}
+	return r, err
 }
 
 // Refuse says why a client lacks the tool that answers approvals.

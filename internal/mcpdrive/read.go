@@ -65,7 +65,7 @@ func (s *Server) listRuns(_ context.Context, a struct {
 
 // open opens the run that a client names, for reading.
 func (s *Server) open(ref string) (*run.Reader, error) {
-	r, err := s.Control.Find(ref)
+	r, err := s.find(ref)
 	if err != nil {
 		return nil, err
 	}

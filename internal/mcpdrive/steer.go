@@ -12,9 +12,12 @@ import (
 
 // steerable finds a run that the client may steer and that has not ended.
 func (s *Server) steerable(ref string) (swarm.RunSummary, error) {
-	r, err := s.Control.Find(ref)
-	if err == nil {
-		err = s.Control.Steerable(r)
+	r, err := s.find(ref)
+	if err != nil {
+		return r, err
+	}
+	if err = s.Control.Steerable(r); run.Current(s.Control.Home, r).Status.Ended() && swarm.KindOf(err) == swarm.BadInput {
+		err = withHint(err, "read_run reads it; to start another one: run_pipeline, run_team, run_line or solve")
 	}
 	return r, err
 }
@@ -39,7 +42,7 @@ func (s *Server) send(ctx context.Context, a struct {
 	Interrupt bool   `json:"interrupt"`
 },
 ) (any, error) {
-	r, err := s.Control.Find(a.Run)
+	r, err := s.find(a.Run)
 	if err != nil {
 		return nil, err
 	}
