@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,29 @@ func TestRealClientsKnowTheServer(t *testing.T) {
 				t.Error(out)
 			}
 		})
+	}
+}
+
+// The server of the plugin has a key and a budget of its own, beside the server of `swarm mcp install`.
+func TestPluginHasABudget(t *testing.T) {
+	text, err := os.ReadFile("../../plugin/.mcp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Servers map[string]struct{ Args []string } `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	args := strings.Join(config.Servers[driveName].Args, " ")
+	if args != "mcp --drive --key claude-plugin --budget ${SWARM_PLUGIN_BUDGET:-usd=5}" {
+		t.Error(args)
+	}
+	d := newDriver(t, strings.Fields(strings.ReplaceAll(args, "${SWARM_PLUGIN_BUDGET:-usd=5}", "usd=5"))[2:]...)
+	d.end(d.must("run_pipeline", nil)["run"].(string))
+	if out, err := d.swarm("ls", "--json"); err != nil || !strings.Contains(out, `"key":"claude-plugin"`) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
