@@ -301,16 +301,13 @@ func (a *app) runClient(c *mcpClient, change *clientChange, dir string, server [
 		_, _ = runIn(dir, remove) // there is usually none
 	}
 	out, err := runIn(dir, change.Command[0])
-	if err != nil && server == nil && bytes.Contains(bytes.ToLower(out), []byte("found")) { // there is none to take out
-		change.Changed = false
+	if said := bytes.ToLower(out); server == nil && (bytes.Contains(said, []byte("no mcp server named")) || bytes.Contains(said, []byte("not found"))) {
+		change.Changed = false // there is none to take out: Claude Code fails then, and Codex does not
 		return nil
 	}
 	if err != nil {
 		return swarm.Errorf(swarm.Other, "%s says: %s", strings.Join(change.Command[0], " "), strings.TrimSpace(string(out))).
 			WithHint("to see what to write into its configuration: --print")
-	}
-	if server == nil && bytes.Contains(bytes.ToLower(out), []byte("not found")) || bytes.Contains(out, []byte("No MCP server named")) {
-		change.Changed = false
 	}
 	if change.Entry != "" {
 		return c.passOn(change)

@@ -27,7 +27,7 @@ func TestRealMCPPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte("tasks: {a: {prompt-string: hi}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-ec", block)
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", block+"swarm mcp uninstall claude\n")
 	cmd.Dir = dir
 	cmd.Env = append(npmtest.Env(t), "HOME="+dir, "SWARM_HOME="+filepath.Join(dir, "state"), "DISABLE_AUTOUPDATER=1",
 		"PATH="+filepath.Dir(claude)+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -35,7 +35,7 @@ func TestRealMCPPage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"claude mcp add --scope local swarm-drive -- ", "mcp --drive --key claude --budget usd=5", "claude can drive runs now, for this folder", "Connected", "claude does not know it any more, for this folder"} {
+	for _, want := range []string{"claude mcp add --scope local swarm-drive -- ", "mcp --drive --key claude --budget usd=5", "claude can drive runs now, for this folder", "Connected", "claude does not know it any more, for this folder", "claude does not know it, for this folder"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
