@@ -25,6 +25,9 @@ type StoredEnvelope struct {
 	// An envelope cannot be the answer to mail that its sender had not read. 0 means that a person,
 	// the runtime or an older program wrote it.
 	Read int64 `json:"read,omitempty"`
+	// Client is the key of the MCP client that wrote it for a person; "" = none did. The sender is the
+	// person all the same, so agents read it as the person's.
+	Client string `json:"client,omitempty"`
 }
 
 // MadeID is the prefix of ids that the runtime derives from an envelope's content. No sender may

@@ -151,7 +151,7 @@ func (a *app) followMail(l *run.Reader, o mailOptions) error {
 				}
 				continue
 			}
-			if _, err := fmt.Fprintf(a.stdout, "%d  %s  @%s → @%s  %s  %s\n", e.Receipt.Seq, e.ID, e.FromNodeID, e.ToNodeID, state(&e), term.Escape(view.FirstLine(e.Payload.Message))); err != nil {
+			if _, err := fmt.Fprintf(a.stdout, "%d  %s  @%s → @%s  %s  %s\n", e.Receipt.Seq, e.ID, e.Sender(), e.ToNodeID, state(&e), term.Escape(view.FirstLine(e.Payload.Message))); err != nil {
 				return err
 			}
 		}
@@ -192,7 +192,7 @@ func receiptTable(all []view.Envelope, now time.Time) *term.Table {
 	t := term.NewTable("MAIL", "ID", "FROM", "TO", "WAITED", "RECEIPT", "MESSAGE").Right(0, 4).Cut(6)
 	for i := range all {
 		e := &all[i]
-		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.ID, "@"+e.FromNodeID, "@"+e.ToNodeID, term.Duration(e.Age(now)), state(e), view.FirstLine(e.Payload.Message))
+		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.ID, "@"+e.Sender(), "@"+e.ToNodeID, term.Duration(e.Age(now)), state(e), view.FirstLine(e.Payload.Message))
 	}
 	return t
 }

@@ -177,6 +177,9 @@ func TestDrive(t *testing.T) {
 	if r := d.must("read_run", map[string]any{"run": team}); r["report"] != "all is done" {
 		t.Error(r)
 	}
+	if out, err := d.swarm("mail", "--run", team); err != nil || strings.Count(out, "@user (MCP client claude)") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if m := d.must("read_messages", map[string]any{"run": team, "agent": "@hand"})["messages"].([]any); len(m) != 2 || m[0].(map[string]any)["message"] != "do it" {
 		t.Error(m)
 	}
@@ -222,6 +225,22 @@ func TestDriveSteers(t *testing.T) {
 	run := d.must("run_pipeline", map[string]any{"pipeline": "long"})["run"].(string)
 	if w := d.must("wait_run", map[string]any{"run": run, "timeout": 0}); w["status"] != "running" || !strings.Contains(w["next"].(string), "wait_run again") {
 		t.Error(w)
+	}
+	d.must("send", map[string]any{"run": run, "to": "snail", "text": "Take your time."})
+	for _, c := range []struct{ command, want string }{
+		{"show", ", begun by the MCP client claude\n"},
+		{"show", " user (MCP client claude) "},
+		{"mail", " @user (MCP client claude) "},
+		{"logs", " pipeline long started by the MCP client claude\n"},
+		{"logs", " @user (MCP client claude) → @snail: Take your time."},
+	} {
+		args := []string{c.command, run}
+		if c.command == "mail" {
+			args = []string{c.command, "--run", run}
+		}
+		if out, err := d.swarm(args...); err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v, want %q\n%s", c.command, err, c.want, out)
+		}
 	}
 	d.disconnect()
 	d.connect("--key", "claude")

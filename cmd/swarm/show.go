@@ -250,6 +250,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.From != "" {
 		fmt.Fprintf(a.stdout, ", a retry of %s", p.From)
 	}
+	if p.Key != "" {
+		fmt.Fprintf(a.stdout, ", begun by the MCP client %s", term.Escape(p.Key))
+	}
 	fmt.Fprintln(a.stdout)
 	if p.Workspace != "" {
 		fmt.Fprintf(a.stdout, "files of its agents in %s\n", term.Escape(p.Workspace))
@@ -279,12 +282,13 @@ func turnTable(turns []view.Turn, now time.Time) *term.Table {
 
 func mailTable(all []view.Envelope) *term.Table {
 	t := term.NewTable("MAIL", "FROM", "TO", "RECEIPT", "TURN", "MESSAGE").Right(0).Cut(5)
-	for _, e := range all {
+	for i := range all {
+		e := &all[i]
 		state := e.Receipt.State
 		if e.Receipt.Reason != "" {
 			state += " (" + e.Receipt.Reason + ")"
 		}
-		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.FromNodeID, e.ToNodeID, state, e.Receipt.Turn, view.FirstLine(e.Payload.Message))
+		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.Sender(), e.ToNodeID, state, e.Receipt.Turn, view.FirstLine(e.Payload.Message))
 	}
 	return t
 }

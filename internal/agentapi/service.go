@@ -32,6 +32,7 @@ type Service struct {
 	Now    func() time.Time    // nil = time.Now
 	Folds  swarm.Folds         // stores the fold of a long log; nil = the log is always read whole
 	Loop   string              // the loop that is told when an agent waits; "" = none
+	Client string              // the key of the MCP client that writes for the person; "" = none does
 	Fence  int64               // fence of the process that drives the run, for records only a driver may append; 0 = any process
 
 	// mu guards all fields below. Those before turns, and ruleEvents, are the fold of the log.

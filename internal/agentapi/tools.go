@@ -329,7 +329,7 @@ func (s *Service) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.E
 // store puts an envelope into its receiver's inbox, in one batch with the events of with before it.
 // It fails if the receiver has ended meanwhile, and if the same envelope was returned unread.
 func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle, with swarm.Batch) (SendResult, error) {
-	stored := swarm.StoredEnvelope{Envelope: e}
+	stored := swarm.StoredEnvelope{Envelope: e, Client: s.Client}
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
 	if from != nil {
 		event.Task, event.Turn, stored.Read = from.Task, from.Turn, from.upto()

@@ -67,7 +67,7 @@ func (b *Begin) addGoal(r Request) error {
 		b.firstEvents = append(b.firstEvents, swarm.NewEvent(swarm.Notice, why))
 	}
 	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()),
-		To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
+		To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(swarm.StoredEnvelope{Envelope: env, Client: b.Key})})
 	return nil
 }
 

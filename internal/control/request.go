@@ -91,9 +91,7 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Caller.Key != nil {
-		b.Key = c.Caller.Key.Name
-	}
+	b.Key = c.Caller.Actor().Client
 	return b, nil
 }
 
@@ -180,7 +178,7 @@ func (c *Control) planTeam(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"team", r.Goal}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: r.Args, Origin: r.Origin, Key: c.Caller.Actor().Client, Replay: r.Replay}
 	return begin, begin.addGoal(r)
 }
 

@@ -26,5 +26,6 @@ func (c *Control) Send(ctx context.Context, s swarm.RunSummary, d mail.Draft, ag
 	if run.Current(c.Home, s).Status.Ended() {
 		return agentapi.SendResult{}, refuse(again, "run %s has ended", s.ID)
 	}
+	mailbox.Client = c.Caller.Actor().Client
 	return mailbox.FromUser(ctx, d)
 }

@@ -20,6 +20,9 @@ func DescribeEvent(e *swarm.Event) string {
 	case swarm.RunStarted:
 		s, _ := swarm.Body[swarm.RunStart](e)
 		what := strings.TrimSpace(string(s.Kind)+" "+s.Name) + " started"
+		if s.Key != "" {
+			what += " by the MCP client " + s.Key
+		}
 		switch {
 		case s.From != "":
 			return what + ", to try " + string(s.From) + " again"
@@ -155,8 +158,8 @@ func describeAgent(e *swarm.Event) string {
 		}
 		return "has ended" + why(e)
 	case swarm.HandoffStored:
-		env, _ := swarm.Body[swarm.Envelope](e)
-		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
+		env, _ := swarm.Body[swarm.StoredEnvelope](e)
+		return fmt.Sprintf("@%s → @%s: %s", sender(env.FromNodeID, env.Client), env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.ReplyOverdue:
 		return describeOverdue(e)
 	case swarm.HandoffConsumed:

@@ -33,6 +33,18 @@ type Receipt struct {
 	Reason   string     `json:"reason,omitempty"`  // why it is undeliverable
 	// Overdue says that a required reply is late: reminded, or over if the wait has ended.
 	Overdue string `json:"overdue,omitempty"`
+	Client  string `json:"client,omitempty"` // the key of the MCP client that wrote it for a person
+}
+
+// Sender returns the name of the one that sent an envelope, with the MCP client that wrote it for a
+// person.
+func (e *Envelope) Sender() string { return sender(e.FromNodeID, e.Receipt.Client) }
+
+func sender(from, client string) string {
+	if client != "" {
+		from += " (MCP client " + client + ")"
+	}
+	return from
 }
 
 // The states of an envelope. Accepted means stored.
@@ -119,7 +131,7 @@ func (c *Collector) stored(e *swarm.Event, env *swarm.StoredEnvelope) {
 	m := fact.Mail(e, env)
 	c.answers(e, &m)
 	i := len(c.Envelopes)
-	c.Envelopes = append(c.Envelopes, Envelope{env.Envelope, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time}})
+	c.Envelopes = append(c.Envelopes, Envelope{env.Envelope, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time, Client: env.Client}})
 	c.mail = append(c.mail, m)
 	c.boxes[m.To] = append(c.boxes[m.To], i)
 	c.ids[m.ID], c.ids[m.Ref] = i, i
