@@ -377,7 +377,7 @@ func TestDriveNamesALimit(t *testing.T) {
 	d := newDriver(t)
 	d.write("swarm/swarm.yaml", "providers: {m: {kind: openai, base_url: \""+server.URL+"/v1\", models: {medium: m}}}\nprovider: m\ntasks: {a: {prompt-string: hi}, b: {prompt-string: hi, depends_on: [a]}}\n")
 	run := d.must("run_pipeline", nil)["run"].(string)
-	w := d.must("wait_run", map[string]any{"run": run, "timeout": 600})
+	w := d.must("wait_run", map[string]any{"run": run, "timeout": 60})
 	if reason := fmt.Sprint(w["reason"]); w["status"] != "running" || !strings.HasPrefix(reason, "the run waits for m's limit until ") {
 		t.Errorf("%v", w)
 	}
@@ -425,4 +425,77 @@ func TestDriveHints(t *testing.T) {
 	d.dir = mine
 	d.connect("--key", "other")
 	hint("cancel_run", map[string]any{"run": run}, "a person can steer it; list_runs with mine = true lists yours")
+}
+
+// A client whose key may approve answers what an agent of its own run asks for, and is named. Any
+// other client is told to ask the person.
+func TestDriveAnswersApprovals(t *testing.T) {
+	d := newDriver(t, "--key", "claude")
+	d.write("swarm/swarm.yaml", "providers: {sh: {kind: command, command: [sh, -c, test -e ok]}}\nprovider: sh\ntasks: {code: {prompt-string: x, on_failure: escalate}}\n")
+	run := d.must("run_pipeline", nil)["run"].(string)
+	asked := func() map[string]any {
+		t.Helper()
+		w := d.must("wait_run", map[string]any{"run": run, "timeout": 60})
+		for after := w["seq"]; w["approvals"] == nil && w["exit"] == nil; after = w["seq"] {
+			w = d.must("wait_run", map[string]any{"run": run, "after": after, "timeout": 60})
+		}
+		return w
+	}
+	w := asked()
+	if next := fmt.Sprint(w["next"]); !strings.HasPrefix(next, "tell the person to answer") || !strings.Contains(fmt.Sprint(w["approvals"]), "code/1/1/retry") {
+		t.Fatal(w)
+	}
+	yes := map[string]any{"run": run, "id": "code/1/1/retry", "ok": true}
+	d.refused("answer_approval", yes, "only a person answers what agents ask for: the key claude may not")
+	d.disconnect()
+	d.connect("--key", "codex", "--may-approve")
+	d.refused("answer_approval", yes, "was not begun with the key codex")
+	d.disconnect()
+	d.connect("--key", "claude", "--may-approve")
+	d.must("resume_run", map[string]any{"run": run})
+	if next := fmt.Sprint(asked()["next"]); !strings.HasPrefix(next, "answer_approval, then wait_run") {
+		t.Error(next)
+	}
+	d.refused("answer_approval", map[string]any{"run": run, "id": "code/9/9/retry", "ok": true}, `there is no request "code/9/9/retry"`)
+	d.write("ok", "")
+	d.must("answer_approval", yes)
+	if w := d.end(run); w["status"] != "completed" {
+		t.Error(w)
+	}
+	if out, err := d.swarm("logs", run); err != nil || !strings.Contains(out, "code/1/1/retry was approved by the MCP client claude (mcp)") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(d.dir, "ok")); err != nil {
+		t.Fatal(err)
+	}
+	run = d.must("run_pipeline", nil)["run"].(string)
+	asked()
+	d.must("answer_approval", map[string]any{"run": run, "id": "code/1/1/retry", "ok": false, "reason": "leave it"})
+	if w := d.end(run); w["status"] != "failed" {
+		t.Error(w)
+	}
+	if out, err := d.swarm("logs", run); err != nil || !strings.Contains(out, "code/1/1/retry was denied by the MCP client claude (mcp): leave it") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A client has a swarm answer a query, and reads the answer.
+func TestDriveSolves(t *testing.T) {
+	d := newDriver(t, "--key", "claude")
+	d.write("swarm/swarm.yaml", "provider: fake\nproviders: {fake: {kind: script, script: say.yaml}}\n")
+	d.write("swarm/say.yaml", `- {agent: supervisor, iteration: 1, say: '{"subtasks": [{"id": "us", "description": "The US market"}, {"id": "jp", "description": "Japan"}]}'}
+- {agent: supervisor, iteration: 2, say: "The US leads [us/1]."}
+- {task: us, say: '{"action": "done", "response": "NVIDIA leads."}'}
+- {task: jp, say: '{"action": "done", "response": "Edge AI."}'}
+`)
+	run := d.must("solve", map[string]any{"query": "Compare two markets", "agents": 2, "strategy": "team", "budget": map[string]any{"calls": 20}})["run"].(string)
+	if w := d.end(run); w["status"] != "completed" || w["done"] != 3.0 {
+		t.Error(w)
+	}
+	if r := d.must("read_run", map[string]any{"run": run}); r["kind"] != "swarm" || r["output"] != "The US leads [us/1]." {
+		t.Error(r)
+	}
+	d.refused("solve", map[string]any{"query": ""}, "the query is empty")
+	d.refused("solve", map[string]any{"query": "x", "strategy": "herd"}, "herd")
+	d.refused("solve", map[string]any{"query": "Compare two markets", "budget": map[string]any{"calls": 1}}, "the smallest swarm may need 3")
 }
