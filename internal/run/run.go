@@ -364,7 +364,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.notifier = p.Notify
 	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, append(slices.Clone(d.start.Sources), d.home.PromptPath()))
 	tokens := agenttoken.New(string(d.ID))
-	secrets := newRedactor(p, tokens)
+	secrets := newRedactor(d.home, p, tokens)
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.Bytes, Cut: secrets.Cut, Watch: d.streams,
 		CarriesOver: d.start.From != "", Trace: d.trace, Parent: d.options.Reserve, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}

@@ -10,6 +10,8 @@ import (
 	"swarm/internal/agenttoken"
 	"swarm/internal/prompt"
 	"swarm/internal/secret"
+	"swarm/internal/statedir"
+	"swarm/internal/tool"
 )
 
 // secretsOf returns the variables that a plan gives to programs and servers, in the form of
@@ -41,10 +43,11 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 	return environ
 }
 
-// newRedactor makes the redactor of a run: for the secrets of its plan and this environment, and for
-// the tokens of its agents.
-func newRedactor(p *swarm.Plan, tokens *agenttoken.Tokens) *secret.Redactor {
-	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), nil,
+// newRedactor makes the redactor of a run: for the secrets of its plan and this environment, for the
+// tokens of its logins at tool servers, and for the tokens of its agents. A token that is refreshed
+// while the run goes on is a secret only in what its server says.
+func newRedactor(h *statedir.Home, p *swarm.Plan, tokens *agenttoken.Tokens) *secret.Redactor {
+	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tool.LoginSecrets(h, p.Servers),
 		secret.Beginning{Name: "SWARM_AGENT_TOKEN", Text: tokens.Beginning(), Rest: agenttoken.MaxRest})
 }
 

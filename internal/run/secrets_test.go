@@ -7,6 +7,8 @@ import (
 	"swarm"
 	"swarm/internal/agenttoken"
 	"swarm/internal/secret"
+	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // The name of a plan's variable decides whether its value is a secret, wherever the value comes from
@@ -40,10 +42,35 @@ func TestSecretsOfAPlan(t *testing.T) {
 	}
 }
 
+// The tokens of a login at a tool server are secrets, whoever says them.
+func TestLoginsAreSecrets(t *testing.T) {
+	h := testHome(t)
+	const url = "https://tickets.example/mcp"
+	login := `{"client_id": "swarm", "client_secret": "cs-0123456789", "token_url": "x", "auth_style": 0, "token": {"access_token": "at-0123456789", "refresh_token": "rt-0123456789"}}`
+	if err := h.SaveLogin(url, []byte(login)); err != nil {
+		t.Fatal(err)
+	}
+	p := &swarm.Plan{Servers: []swarm.ToolServer{{Name: "local", Command: []string{"x"}}, {Name: "none", URL: "https://other.example"}, {Name: "tickets", URL: url}}}
+	r := newRedactor(h, p, agenttoken.New("run-1"))
+	const want = "[secret tickets_access_token] [secret tickets_refresh_token] [secret tickets_client_secret] swarm"
+	if got := r.String("at-0123456789 rt-0123456789 cs-0123456789 swarm"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func testHome(t *testing.T) *statedir.Home {
+	t.Helper()
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // TestTokensAreSecrets: the token of every agent is one, also of those that join later.
 func TestTokensAreSecrets(t *testing.T) {
 	tokens := agenttoken.New("run-1")
-	r := newRedactor(&swarm.Plan{}, tokens)
+	r := newRedactor(testHome(t), &swarm.Plan{}, tokens)
 	for _, agent := range []string{"a", "coder.2", strings.Repeat("n", 63) + ".1000"} {
 		if got := r.String("of " + agent + ": " + tokens.For(agent) + "."); got != "of "+agent+": [secret SWARM_AGENT_TOKEN]." {
 			t.Error(got)

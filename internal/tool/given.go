@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -41,16 +43,41 @@ func (g *given) addLogin(l *login) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := len(g.tokens)
-	for name, value := range map[string]string{
-		"_access_token": l.Token.AccessToken, "_refresh_token": l.Token.RefreshToken, "_client_secret": l.ClientSecret,
-	} {
-		if token := g.name + name + "=" + value; value != "" && !slices.Contains(g.tokens, token) {
+	for name, value := range l.secrets(g.name) {
+		if token := name + "=" + value; !slices.Contains(g.tokens, token) {
 			g.tokens = append(g.tokens, token)
 		}
 	}
 	if len(g.tokens) > before {
 		g.redactor = secret.New(g.tokens, g.keys)
 	}
+}
+
+// secrets returns the tokens of a login at a server, by the names that stand in their place.
+func (l *login) secrets(server string) map[string]string {
+	all := map[string]string{server + "_client_secret": l.ClientSecret}
+	if l.Token != nil {
+		all[server+"_access_token"], all[server+"_refresh_token"] = l.Token.AccessToken, l.Token.RefreshToken
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+// LoginSecrets returns the tokens of the logins at these servers as they are stored now, by the names
+// that stand in their place. A login that cannot be read has none here, and fails the turn that
+// needs it.
+func LoginSecrets(store LoginStore, servers []swarm.ToolServer) map[string]string {
+	all := map[string]string{}
+	for _, s := range servers {
+		if s.URL == "" {
+			continue
+		}
+		var stored login
+		if text, err := store.Login(s.URL); err == nil && text != nil && json.Unmarshal(text, &stored) == nil {
+			maps.Copy(all, stored.secrets(s.Name))
+		}
+	}
+	return all
 }
 
 // redact removes the credentials from a text.
