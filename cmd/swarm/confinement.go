@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +21,9 @@ func (a *app) printConfinement(p *swarm.Plan) {
 	for _, s := range p.Providers {
 		confined := providerkind.Of(s.Kind).Confined
 		words := confined.Always
+		if confined.KeyVar != "" && cmp.Or(s.Env[confined.KeyVar], os.Getenv(confined.KeyVar)) != "" {
+			words = confined.WithKey
+		}
 		if p.Team != nil && p.Team.Phase == swarm.PlanningPhase {
 			words = confined.Planning
 		}

@@ -15,3 +15,23 @@ func TestHolds(t *testing.T) {
 		t.Errorf("said %q, want %q", told.String(), want)
 	}
 }
+
+// Codex with a key of its own runs as `codex exec`, which cannot ask.
+func TestHoldsCodex(t *testing.T) {
+	for _, c := range []struct {
+		inherited string
+		env       map[string]string
+		want      string
+	}{
+		{"", nil, "note: codex is held by its own sandbox, workspace-write; for more it asks a person if its version can\n"},
+		{"sk-x", nil, "note: codex is held by its own sandbox, workspace-write; with CODEX_API_KEY it asks no person for more\n"},
+		{"", map[string]string{"CODEX_API_KEY": "$MINE"}, "note: codex is held by its own sandbox, workspace-write; with CODEX_API_KEY it asks no person for more\n"},
+	} {
+		t.Setenv("CODEX_API_KEY", c.inherited)
+		var told strings.Builder
+		(&app{stderr: &told}).printConfinement(&swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "codex", Kind: "codex", Env: c.env}}})
+		if told.String() != c.want {
+			t.Errorf("said %q, want %q", told.String(), c.want)
+		}
+	}
+}

@@ -138,6 +138,8 @@ const (
 type Confined struct {
 	Always   string // "" = nothing is known
 	Planning string // in the phase PLANNING, where only docs/ may be written
+	KeyVar   string // the variable with which WithKey is so, in place of Always; "" = none
+	WithKey  string
 }
 
 // A Login is where a program keeps its login, settings and sessions: paths in the home folder.

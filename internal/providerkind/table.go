@@ -115,6 +115,8 @@ var table = []*Kind{
 		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
 			Always:   "runs in its own sandbox (workspace-write); it asks a person before it does more, if its version can ask",
+			KeyVar:   "CODEX_API_KEY",
+			WithKey:  "runs in its own sandbox (workspace-write); with CODEX_API_KEY it cannot ask a person to do more",
 			Planning: "is held to docs/ by its own sandbox",
 		},
 		Login: codexLogin,

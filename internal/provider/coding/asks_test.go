@@ -180,7 +180,7 @@ func TestCodexRefusesAppServer(t *testing.T) {
 		turn := &turn{}
 		turn.stderr.Max = 1 << 10
 		_, _ = turn.stderr.Write([]byte(words + "\n"))
-		if got := c.downgrade(launch{talks: true}, turn); got != want || c.execOnly.Load() != want {
+		if got := c.downgrade(launch{talks: true}, turn) != ""; got != want || c.execOnly.Load() != want {
 			t.Errorf("%s: %v, want %v", words, got, want)
 		}
 	}

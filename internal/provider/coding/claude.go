@@ -83,12 +83,12 @@ const askFlag = "--permission-prompt-tool"
 
 // downgrade has programs started without askFlag, once one has refused it. They refuse by themselves
 // what they would ask for.
-func (c *claude) downgrade(l launch, t *turn) bool {
+func (c *claude) downgrade(l launch, t *turn) string {
 	if !slices.Contains(l.args, askFlag+"=stdio") || !strings.Contains(t.lastWords(), askFlag) {
-		return false
+		return ""
 	}
 	c.cannotAsk.Store(true)
-	return true
+	return cannotAsk
 }
 
 // launch keeps the user's settings in force and adds permissions by arguments. In PLANNING the

@@ -24,6 +24,7 @@ import (
 type codex struct {
 	confined bool        // by our own sandbox
 	execOnly atomic.Bool // the program cannot be used as app-server
+	onlyRead atomic.Bool // the program knows no profile for PLANNING
 }
 
 func (*codex) facts() facts {
@@ -53,13 +54,21 @@ func (c *codex) launch(r provider.Request, session string, env lookup) launch {
 }
 
 // downgrade switches this provider to `codex exec` if the program is too old for app-server, or
-// refuses app-server with the user's arguments.
-func (c *codex) downgrade(l launch, t *turn) bool {
+// refuses app-server with the user's arguments. In PLANNING it switches to the sandbox that only
+// reads if the program refuses our profile, as 0.120 does. Versions before app-server ignore
+// profiles, so they only read, too.
+func (c *codex) downgrade(l launch, t *turn) string {
+	if t.request.Docs() != "" && strings.Contains(t.lastWords(), "permissions profile") && !c.onlyRead.Swap(true) {
+		return "be held to docs/; it starts again, and only reads"
+	}
 	if !l.talks || !t.unfit && (t.heard || !codexRefuses().MatchString(t.lastWords())) {
-		return false
+		return ""
 	}
 	c.execOnly.Store(true)
-	return true
+	if said := t.lastWords(); t.unfit || !strings.Contains(said, "argument") && !strings.Contains(said, "only applies to") {
+		c.onlyRead.Store(true)
+	}
+	return cannotAsk
 }
 
 // codexRefuses matches the errors of a program that does not know app-server, or refuses it
@@ -97,8 +106,8 @@ func (c *codex) settings(r provider.Request, policy string) (args []string) {
 		set("sandbox_mode", `"danger-full-access"`)
 	case docs == "":
 		set("sandbox_mode", `"workspace-write"`)
-	case strings.ContainsAny(docs, "*?[]{}"):
-		// A profile would read the path as a pattern, and allows no writing by pattern.
+	case c.onlyRead.Load() || strings.ContainsAny(docs, "*?[]{}"):
+		// A profile would read such a path as a pattern, and allows no writing by pattern.
 		set("sandbox_mode", `"read-only"`)
 	default:
 		// The sandbox workspace-write cannot be used: it always lets the working folder be written.

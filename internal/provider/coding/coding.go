@@ -71,13 +71,16 @@ type stderrListener interface {
 	hearStderr(piece string)
 }
 
-// A downgrader is a vendor that can also start its program in a way in which the program cannot ask
-// a person.
+// A downgrader is a vendor that can also start its program in a way in which the program can do
+// less, because older versions of it refuse the usual way.
 type downgrader interface {
-	// downgrade reports whether the vendor has another launch to try. The program of this launch did
-	// not begin the turn.
-	downgrade(l launch, t *turn) bool
+	// downgrade returns what the program cannot do, if the vendor has another launch to try, and else
+	// "". The program of this launch did not begin the turn.
+	downgrade(l launch, t *turn) string
 }
+
+// cannotAsk is what a program cannot do that has no way to ask.
+const cannotAsk = "ask a person; it starts again, and refuses what it would ask for"
 
 // A lookup returns the value of a variable in the program's environment.
 type lookup func(name string) string

@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/modeltest"
+	"swarm/internal/npmtest"
 )
 
 // The real programs' model tries three things in PLANNING: a file in docs/, a file elsewhere, a
@@ -69,6 +70,41 @@ func TestRealPlanning(t *testing.T) {
 				t.Errorf("docs/plan.md holds %q, %v", text, err)
 			}
 			for _, name := range []string{"main.go", "made"} {
+				if _, err := os.Stat(filepath.Join(d.request.Dir, name)); err == nil {
+					t.Errorf("%s was made", name)
+				}
+			}
+		})
+	}
+}
+
+// Versions that cannot be held to docs/ only read in PLANNING, whatever the user's settings allow.
+func TestRealOldPlanning(t *testing.T) {
+	for _, version := range []string{npmtest.OldestCodexServer, npmtest.OldCodex} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			old := reals[1]
+			old.pack = version
+			write := modeltest.Call{Name: "shell", Args: `{"command":["sh","-c","echo abc > main.go; echo abc > docs/plan.md"]}`}
+			if version == npmtest.OldestCodexServer {
+				write = modeltest.Call{Name: "exec_command", Args: `{"cmd":"echo abc > main.go; echo abc > docs/plan.md"}`}
+			}
+			d := newDesk(t, old, modeltest.Answer{Calls: []modeltest.Call{write}}, modeltest.Answer{Text: "The plan."})
+			d.request.Phase = swarm.PlanningPhase
+			if err := os.WriteFile(filepath.Join(d.home, ".codex", "config.toml"), []byte("sandbox_mode = \"danger-full-access\"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Join(d.request.Dir, "docs"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			reply, err := d.turn(t.Context())
+			if err != nil || string(reply.Output) != "The plan." {
+				t.Errorf("%q, %v; it said %s", reply.Output, err, d.said(swarm.DeltaStderr))
+			}
+			if n := len(d.model.Requests()); n != 2 {
+				t.Errorf("the model was asked %d times", n)
+			}
+			for _, name := range []string{"main.go", "docs/plan.md"} {
 				if _, err := os.Stat(filepath.Join(d.request.Dir, name)); err == nil {
 					t.Errorf("%s was made", name)
 				}

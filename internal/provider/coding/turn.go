@@ -125,13 +125,14 @@ func (a *agent) runOnce(
 		}
 		reply, err := a.finishTurn(ctx, p, t, l.persistent)
 		older, ok := a.vendor.(downgrader)
-		if err == nil || t.heard && !t.unfit || ctx.Err() != nil || !ok || !older.downgrade(l, t) {
+		if err == nil || t.heard && !t.unfit || ctx.Err() != nil || !ok {
 			return t, reply, err
 		}
-		live(swarm.Delta{
-			Kind: swarm.DeltaStderr,
-			Text: "this version of " + a.facts.Title + " cannot ask a person; it starts again, and refuses what it would ask for\n",
-		})
+		cannot := older.downgrade(l, t)
+		if cannot == "" {
+			return t, reply, err
+		}
+		live(swarm.Delta{Kind: swarm.DeltaStderr, Text: "this version of " + a.facts.Title + " cannot " + cannot + "\n"})
 	}
 }
 
