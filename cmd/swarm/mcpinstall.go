@@ -109,8 +109,8 @@ func (c *mcpClient) passOn(change *clientChange) error {
 	head := "[mcp_servers." + driveName + "]\n"
 	before, after, found := strings.Cut("\n"+string(text), "\n"+head)
 	if err != nil || !found {
-		return &swarm.Error{Kind: swarm.BadInput, File: change.File, Msg: "the entry of " + c.name + " was not found, so it passes no keys on", Err: swarm.WithoutPath(err),
-			Hint: "write below " + strings.TrimSpace(head) + ": " + change.Entry}
+		return &swarm.Error{Kind: swarm.BadInput, File: change.File, Msg: c.name + " has no entry " + driveName + ", so it passes no variables to the server", Err: swarm.WithoutPath(err),
+			Hint: "write this line below " + strings.TrimSpace(head) + ": " + change.Entry}
 	}
 	return writeConfig(change.File, strings.TrimPrefix(before+"\n"+head+change.Entry+"\n"+after, "\n"))
 }

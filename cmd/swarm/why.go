@@ -125,8 +125,8 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 			fmt.Fprintln(a.stdout, term.Escape(why))
 		}
 	case last.OutsideDesk() != "":
-		fmt.Fprintf(a.stdout, "to do: what %s says; put the work and summary.md into outbox/,\n", term.Escape(filepath.Join(last.OutsideDesk(), desk.InstructionsFile)))
-		fmt.Fprintln(a.stdout, `and then write {"state": "completed"}, or "failed", to status.json`)
+		fmt.Fprintf(a.stdout, "to finish it: do what %s says, put the work and summary.md into outbox/,\n", term.Escape(filepath.Join(last.OutsideDesk(), desk.InstructionsFile)))
+		fmt.Fprintln(a.stdout, `and write {"state": "completed"} or {"state": "failed"} to status.json`)
 	case last.Status == swarm.Failed:
 		fmt.Fprintf(a.stdout, "to see its last turn: swarm show %s --turn %s\n", p.ID, last.Turn)
 	}

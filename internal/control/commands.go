@@ -188,7 +188,7 @@ func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (C
 		}
 		waits := func(t view.Task) bool { return (task == "" || task == t.Name || task == t.Base) && t.AwaitsRetry() }
 		if !slices.ContainsFunc(p.Tasks, waits) {
-			return CommandResult{}, refuse("go on with it: "+p.ResumeCommand(), "the run %s has not ended, and nobody drives it", id)
+			return CommandResult{}, refuse("to resume it: "+p.ResumeCommand(), "run %s has not ended, and no process drives it", id)
 		}
 	}
 	noted, err := c.Tell(ctx, id, swarm.CommandRetry, task)

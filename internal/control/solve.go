@@ -28,7 +28,7 @@ func (c *Control) planSwarm(r Request) (*Begin, error) {
 	case strings.TrimSpace(r.Query) == "":
 		return nil, swarm.Errorf(swarm.BadInput, "the query is empty").WithHint(`write what is to be found out: swarm solve "Compare …"`)
 	case strings.ContainsRune(r.Query, 0):
-		return nil, swarm.Errorf(swarm.BadInput, "the query has the character U+0000, which no agent can be given").WithHint("take it out: no text has it, so this may be a binary file")
+		return nil, swarm.Errorf(swarm.BadInput, "the query contains the character U+0000, which agents cannot read").WithHint("remove it; text files do not contain it, so this may be a binary file")
 	case !inRange(r.Agents) || !inRange(r.Iterations):
 		return nil, swarm.Errorf(swarm.BadInput, "agents and iterations are whole numbers from 1 to %d", maxCount).WithHint("leave them out for the defaults: 3 agents at once, 25 iterations")
 	case len(r.Query) > maxQuery:

@@ -158,8 +158,8 @@ func withHint(err error, hint string) error {
 // missingVariable explains a variable that is not set. The MCP client chooses which variables this
 // server gets. So the variable may be missing here although the person exported it.
 func missingVariable(name string) string {
-	return "the MCP client did not pass " + name +
-		" on to swarm, or started without it: a person exports it before the client starts, and names it in the client's entry of this server (in Codex: swarm mcp install codex)"
+	return "the MCP client did not pass " + name + " on to swarm. Ask the person to export it before the client starts, " +
+		"and to list it in the client's entry for this server. For Codex, `swarm mcp install codex` lists it"
 }
 
 // find finds the run that a client names. A client has no other folders, and lists runs by a tool.

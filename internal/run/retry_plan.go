@@ -148,8 +148,8 @@ func (p *RetryPlan) findCorrection(h *statedir.Home, t *swarm.Task, d *desk.Desk
 		return
 	}
 	p.CarriedOver = append(p.CarriedOver, swarm.NewEvent(swarm.Notice, swarm.Reason{
-		Reason: fmt.Sprintf("%s starts from its plan, without what was changed in %s: %s", t.Name, d.Path(), excerpt.List(changed, maxChanged)),
-		Hint:   fmt.Sprintf("to take it: swarm desk fix %s -- true; then swarm retry %s --from %s", d.Path(), p.Start.ID, t.Name)}))
+		Reason: fmt.Sprintf("%s starts from its plan, and the changes in %s are left out: %s", t.Name, d.Path(), excerpt.List(changed, maxChanged)),
+		Hint:   fmt.Sprintf("to use them: swarm desk fix %s -- true; then swarm retry %s --from %s", d.Path(), p.Start.ID, t.Name)}))
 }
 
 // maxChanged is the number of changed inputs that one notice names.

@@ -94,7 +94,7 @@ func Resume(ctx context.Context, h *statedir.Home, id swarm.RunID, team Team) (*
 		return nil, err
 	}
 	if r.Began().Kind != swarm.LineRun {
-		return nil, errors.Join(swarm.Errorf(swarm.BadInput, "run %s is no session", id).WithHint("to go on with it: swarm resume %s", id), r.Close())
+		return nil, errors.Join(swarm.Errorf(swarm.BadInput, "run %s is no session", id).WithHint("to resume it: swarm resume %s", id), r.Close())
 	}
 	if err := r.Take(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())

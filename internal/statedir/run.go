@@ -65,8 +65,8 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, msg, elsewhere[0].ID, startedIn(elsewhere[0])).
 			WithHint("use -g for runs of all folders")
 	case unbegun != "" && !newest:
-		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s has not begun: its process was killed before, or is about to begin it", unbegun).
-			WithHint("nothing of it was done; start it again")
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s has not begun: its process is still starting, or was killed", unbegun).
+			WithHint("if it does not begin, start it again; none of its agents has worked")
 	case newest:
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint("`swarm up` starts one")
 	}

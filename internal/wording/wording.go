@@ -18,9 +18,9 @@ const lookAtIt = "look at it with swarm show, say something with swarm send, and
 var sentences = map[swarm.MessageCode]sentence{
 	swarm.ToldSameOutput: {text: "Your last {1} outputs are the same to the letter. Do something else, or say what keeps you from it."},
 	swarm.ToldSameAction: {text: "In your last {1} turns you have done the same with the same result: {2}. Do something else, or say what keeps you from it."},
-	swarm.ToldSameMail:   {text: "In your last {1} turns you have sent {2} the same message. It has it. Do something else, or say what keeps you from it."},
-	swarm.ToldOnlyTwo: {text: "In the last {1} turns that sent messages, all went between {2} and {3}. " +
-		"If you are not coming nearer to the goal, decide, or ask somebody else."},
+	swarm.ToldSameMail:   {text: "In your last {1} turns you have sent {2} the same message. {2} has it already. Do something else, or say what keeps you from it."},
+	swarm.ToldOnlyTwo: {text: "In the last {1} turns that sent messages, only {2} and {3} wrote, to each other. " +
+		"If that brings you no nearer to the goal, decide, or ask another agent."},
 
 	swarm.BackFailed:    {text: "it failed: {1}"},
 	swarm.BackCancelled: {text: "it was cancelled"},
@@ -29,7 +29,7 @@ var sentences = map[swarm.MessageCode]sentence{
 	swarm.StallSameOutput: {"@{1} has said the same {2} times in a row, and was told so", lookAtIt},
 	swarm.StallSameAction: {"@{1} has done the same in {2} turns in a row, with the same result, and was told so: {3}", lookAtIt},
 	swarm.StallSameMail:   {"@{1} has sent @{2} the same message {3} in {4} turns in a row, and was told so", lookAtIt},
-	swarm.StallOnlyTwo:    {"in the last {1} turns that sent messages, all went between @{2} and @{3}, who were told so", lookAtIt},
+	swarm.StallOnlyTwo:    {"in the last {1} turns that sent messages, only @{2} and @{3} wrote, to each other, and both were told so", lookAtIt},
 	swarm.Undivided:       {text: "the query could not be divided, so one agent gets the whole of it: {1}"},
 	swarm.Unanswered:      {text: "the supervisor could not make one answer, so the results are listed as they are: {1}"},
 	swarm.NotReviewed:     {text: "no vote, because its review failed: {1}"},
