@@ -23,9 +23,9 @@ func TestHoldsCodex(t *testing.T) {
 		env       map[string]string
 		want      string
 	}{
-		{"", nil, "note: codex is held by its own sandbox, workspace-write; for more it asks a person if its version can\n"},
-		{"sk-x", nil, "note: codex is held by its own sandbox, workspace-write; with CODEX_API_KEY it asks no person for more\n"},
-		{"", map[string]string{"CODEX_API_KEY": "$MINE"}, "note: codex is held by its own sandbox, workspace-write; with CODEX_API_KEY it asks no person for more\n"},
+		{"", nil, "note: codex runs in its own sandbox (workspace-write); it asks a person before it does more, if its version can ask\n"},
+		{"sk-x", nil, "note: codex runs in its own sandbox (workspace-write); with CODEX_API_KEY it cannot ask a person to do more\n"},
+		{"", map[string]string{"CODEX_API_KEY": "$MINE"}, "note: codex runs in its own sandbox (workspace-write); with CODEX_API_KEY it cannot ask a person to do more\n"},
 	} {
 		t.Setenv("CODEX_API_KEY", c.inherited)
 		var told strings.Builder

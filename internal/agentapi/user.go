@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/strictjson"
 )
 
@@ -43,15 +44,22 @@ func (s *Service) SendEnvelope(ctx context.Context, e swarm.Envelope, cut bool) 
 }
 
 func (s *Service) fromUser(ctx context.Context, to string, cut bool, with swarm.Batch, make func(*mail.Rules) (swarm.Envelope, error)) (SendResult, error) {
-	var timeout bool
 	e, err := s.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		if _, err := r.Find(swarm.User, to); err != nil {
 			return swarm.Envelope{}, err
 		}
-		if timeout = s.over; timeout {
+		if s.over {
 			return swarm.Envelope{}, s.ended()
 		}
-		return make(r)
+		e, err := make(r)
+		if err != nil || cut || s.answering(e.ToNodeID) == nil {
+			return e, err
+		}
+		_, there, err := s.Log.Find(swarm.MailKey(e.Ref()))
+		if err == nil && !there { // otherwise it is a repeated message, and may have been read
+			err = s.answering(e.ToNodeID)
+		}
+		return e, err
 	})
 	if err != nil {
 		return SendResult{}, s.clean(err)
@@ -68,11 +76,39 @@ func (s *Service) fromUser(ctx context.Context, to string, cut bool, with swarm.
 	if err == nil && ok && end.Seq < sent.Seq {
 		err = s.ended() // it came too late, and its receipt says so
 	}
+	if err != nil || cut {
+		return sent, err
+	}
+	_, err = s.write(func(*mail.Rules) (swarm.Envelope, error) {
+		if m := s.team.Member(e.ToNodeID); m != nil && m.Began < sent.Seq { // the answer began meanwhile
+			return e, s.answering(e.ToNodeID)
+		}
+		return e, nil
+	})
 	return sent, err
 }
 
+// A TooLateError refuses a message that nobody would read any more.
+type TooLateError struct{ Err *swarm.Error }
+
+func (e *TooLateError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error with its kind and hint.
+func (e *TooLateError) Unwrap() error { return e.Err }
+
 func (s *Service) ended() error {
-	return swarm.Errorf(swarm.BadInput, "run %s has ended", s.Run).WithHint("start another one; `swarm ls` lists those that go on")
+	return &TooLateError{swarm.Errorf(swarm.BadInput, "run %s has ended", s.Run).WithHint("start another one; `swarm ls` lists those that go on")}
+}
+
+// answering refuses a message to the supervisor of a swarm that makes the answer. The run ends with that
+// turn, so only an interrupt reaches it. The caller holds the service's mutex.
+func (s *Service) answering(agent string) error {
+	m := s.team.Member(agent)
+	if s.team.Swarm == nil || m == nil || agent != swarm.Supervisor || !m.InTurn() || m.Want != plan.WantAnswer {
+		return nil
+	}
+	return &TooLateError{swarm.Errorf(swarm.BadInput, "the supervisor makes the answer, and reads no more messages").
+		WithHint("to have it begin the answer again with your message: swarm send @%s --interrupt --run %s \"…\"", swarm.Supervisor, s.Run)}
 }
 
 // Answer sends a person's answer to an envelope that was sent to them.

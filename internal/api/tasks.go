@@ -280,16 +280,17 @@ type sentToTask struct {
 // messageTask sends a person's message to the supervisor of a swarm.
 func (a *API) messageTask(r *http.Request) (reply, error) {
 	var m struct {
-		Message string `json:"message"`
-		ID      string `json:"id"`
+		Message   string `json:"message"`
+		ID        string `json:"id"`
+		Interrupt bool   `json:"interrupt"`
 	}
-	if err := errors.Join(ask(r).err, readBody(r, &m, "message", "id")); err != nil {
+	if err := errors.Join(ask(r).err, readBody(r, &m, "message", "id", "interrupt")); err != nil {
 		return reply{}, err
 	}
 	s, err := a.Control.FindTask(r.PathValue("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	sent, err := a.deliver(r.Context(), s, mail.Draft{To: swarm.Supervisor, Message: m.Message, ID: cmp.Or(m.ID, r.Header.Get("Idempotency-Key"))})
+	sent, err := a.deliver(r.Context(), s, mail.Draft{To: swarm.Supervisor, Message: m.Message, Interrupt: m.Interrupt, ID: cmp.Or(m.ID, r.Header.Get("Idempotency-Key"))})
 	return reply{http.StatusCreated, sentToTask{s.ID, s.ID, sent.ID, sent.Seq}}, err
 }

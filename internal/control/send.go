@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 
 	"swarm"
 	"swarm/internal/agentapi"
@@ -27,5 +28,9 @@ func (c *Control) Send(ctx context.Context, s swarm.RunSummary, d mail.Draft, ag
 		return agentapi.SendResult{}, refuse(again, "run %s has ended", s.ID)
 	}
 	mailbox.Client = c.Caller.Actor().Client
-	return mailbox.FromUser(ctx, d)
+	sent, err := mailbox.FromUser(ctx, d)
+	if late, ok := errors.AsType[*agentapi.TooLateError](err); ok {
+		err = &run.StateError{Err: late.Err}
+	}
+	return sent, err
 }
