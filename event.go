@@ -680,6 +680,9 @@ type CallEnd struct {
 	// Unbegun says that the turn ended without a call of the provider. A crash cut any start that
 	// the log has.
 	Unbegun bool `json:"unbegun,omitempty"`
+	// Cut is what earlier starts of the turn had reserved that were cut with their process. What they
+	// used is not known. Views count it when another process owns the run.
+	Cut Usage `json:"cut,omitzero"`
 	// Crowded says that the reservations of other turns left no room in the budget for this turn.
 	// Turns usually use less than they reserve, so there may be room when another turn ends.
 	Crowded bool   `json:"crowded,omitempty"`

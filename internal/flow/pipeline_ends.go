@@ -15,6 +15,14 @@ func (p *pipeline) turnEnded(r Result) error {
 		return nil
 	}
 	g := &p.tasks[i]
+	p.sched.EndTurn(i, &r.CallEnd)
+	if p.sched.MayFit(i, &r.CallEnd) && !g.cancelled {
+		g.tries-- // this attempt does not count
+		p.usage = p.usage.Plus(r.Usage)
+		t := p.sched.Task(i)
+		p.sched.AwaitRoom(i)
+		return p.tellRoom(t.Agent, t.Name, g.iteration, g.attempt, r)
+	}
 	if p.outlasts(i, &r.CallEnd) {
 		g.tries-- // this attempt does not count
 		t := p.sched.Task(i)

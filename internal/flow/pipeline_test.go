@@ -190,6 +190,8 @@ func tasks(names string, change func(t *swarm.Task)) swarm.Plan {
 func TestPipeline(t *testing.T) {
 	retries := func(n int) func(*swarm.Task) { return func(t *swarm.Task) { t.Retries = n } }
 	onFailure := func(f swarm.OnFailure) func(*swarm.Task) { return func(t *swarm.Task) { t.OnFailure = f } }
+	abreast := tasks("a b c", nil) // a and b at once, then c
+	abreast.Tasks[1].DependsOn = nil
 	for _, c := range []struct {
 		name  string
 		world world
@@ -247,6 +249,68 @@ func TestPipeline(t *testing.T) {
 			go b/1/1
 			task_completed b
 			run_ended completed 0`},
+		{"a turn that others leave no room for waits, and goes before others", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			task_retrying a for room
+			task_completed b
+			go a/1/2
+			task_completed a
+			task_started c 1/1
+			go c/1/1
+			task_completed c
+			run_ended completed 0`},
+		{"two that keep each other out go one after the other", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded late", "b/1/1": "crowded late"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			task_retrying a for room
+			task_retrying b for room
+			go a/1/2
+			task_completed a
+			go b/1/2
+			task_completed b
+			task_started c 1/1
+			go c/1/1
+			task_completed c
+			run_ended completed 0`},
+		{"if no turn can make room, the budget is spent", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded", "a/1/2": "crowded"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			task_retrying a for room
+			task_completed b
+			go a/1/2
+			budget_spent
+			task_cancelled a: budget
+			task_cancelled c: budget
+			run_ended failed 3`},
+		{"one that waits for room is cancelled", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded"}, after: map[string]string{"a/1/1": "cancel a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			task_retrying a for room
+			task_cancelled a: it was cancelled
+			task_completed b
+			task_started c 1/1
+			go c/1/1
+			task_completed c
+			run_ended failed 1`},
+		{"of an older log, which does not say why there was no room, the budget is spent", world{plan: abreast, ends: map[string]string{"a/1/1": "over_budget"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			budget_spent
+			task_cancelled a: budget
+			task_cancelled c: budget
+			task_completed b
+			run_ended failed 3`},
 		{"no budget is no failure to try again", world{plan: tasks("a b", retries(5)), ends: map[string]string{"a/1/1": "over_budget"}}, `
 			task_started a 1/1
 			go a/1/1

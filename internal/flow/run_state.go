@@ -117,6 +117,9 @@ func (r *runState) next(due time.Time) (Signal, error) {
 		return s, err
 	}
 	r.seen, s.Time = max(r.seen, s.Seq), r.fx.Now()
+	if end, ok := s.Body.(swarm.CallEnd); ok { // the loop adds the usage when it decides about the end
+		r.usage = r.usage.Plus(end.Cut)
+	}
 	if s.Kind == swarm.RunOwned && r.wallStops.IsZero() {
 		r.delay(s.Undriven(r.now))
 	}
@@ -352,6 +355,12 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 func (r *runState) tellRetry(agent, task string, iteration, attempt int, end Result, after time.Duration) error {
 	return r.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + end.ID, Task: task, Agent: agent, Turn: swarm.TurnID(end.ID),
 		Body: swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason, After: after}})
+}
+
+// tellRoom tells that a turn waits for room in the budget.
+func (r *runState) tellRoom(agent, task string, iteration, attempt int, end Result) error {
+	return r.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + end.ID, Task: task, Agent: agent, Turn: swarm.TurnID(end.ID),
+		Body: swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason, Room: true}})
 }
 
 // conclude ends the run. Its status follows from the tasks or agents that failed or were cancelled.

@@ -144,8 +144,7 @@ func (t *team) turnEnded(agent string, r Result) error {
 		return t.reachLimit(m.Name, m.Name, m.Route, r)
 	}
 	if t.MayFit(m, &r.CallEnd) {
-		return t.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + r.ID, Task: m.Name, Agent: m.Name, Turn: swarm.TurnID(r.ID),
-			Body: swarm.Retry{Iteration: m.Turns, Attempt: m.Attempt, Reason: r.Reason, Room: true}})
+		return t.tellRoom(m.Name, m.Name, m.Turns, m.Attempt, r)
 	}
 	if t.Swarm != nil {
 		return t.iterationEnded(m, r)

@@ -30,6 +30,9 @@ type Schedule struct {
 	limit        int                 // concurrent turns; 0 = no limit
 	limits       Limits              // of providers, that are reached
 	pausedAgents int                 // number of paused agents
+	room         freed               // of the budget
+	crowd        []int               // tasks that wait for room in the budget, or try again after that, in the order in which they began to wait
+	ticks        int64               // starts and ends of turns so far
 	running      int
 	left         int // tasks that have not ended in their group's current iteration
 
@@ -41,6 +44,8 @@ type Schedule struct {
 	ready   queue // tasks whose dependencies are met, in order
 	freed   queue // ready tasks that waited at a limiter which has room now: they go first
 	limited queue // ready tasks that a provider's limit holds back
+	called  queue // ready tasks that may find room in the budget now: they go before all others
+	gated   queue // ready tasks that wait until those that wait for room have their turns
 	skips   queue // tasks that end as skipped or failed, without a turn
 	through queue // groups that have ended an iteration and have another
 	cancel  int   // when stopping: the next node to cancel
@@ -58,6 +63,8 @@ type node struct {
 	cap     *limiter
 	why     *Wait // when waiting: the reason
 	started bool  // in this iteration
+	began   int64 // by the schedule's ticks: when its last turn began
+	called  bool  // it has waited for room in the budget, and tries again
 	needs   bool  // it has an OnNeeded dependency; saves the scan of its dependencies otherwise
 }
 

@@ -232,8 +232,9 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestNothingIsStuck runs random plans with random ends, limits, shared agents, retries, cancels
-// and pauses, many turns at once, and checks each start against the rules.
+// TestNothingIsStuck runs random plans with random ends, limits, shared agents, retries, cancels, turns
+// that wait for room in the budget, and pauses, many turns at once, and checks each start against the
+// rules.
 func TestNothingIsStuck(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -302,6 +303,15 @@ func TestNothingIsStuck(t *testing.T) {
 				live = slices.Delete(live, k, k+1)
 				busy[s.Task(i).Agent]--
 				copies[s.Task(i).Base]--
+				end := swarm.CallEnd{}
+				if r.IntN(4) == 0 {
+					end = swarm.CallEnd{Kind: swarm.OverBudget, Crowded: true, Unbegun: r.IntN(2) == 0}
+				}
+				s.EndTurn(i, &end)
+				if s.MayFit(i, &end) {
+					s.AwaitRoom(i)
+					continue
+				}
 				switch r.IntN(8) {
 				case 0:
 					s.Wait(i, plan.Wait{For: plan.ForRetry})

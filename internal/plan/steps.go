@@ -58,11 +58,17 @@ func (s *Schedule) Next() Step {
 		return Step{Kind: StepIterate, Group: g, Iteration: s.groups[g].iteration}
 	}
 	for !s.paused && (s.limit == 0 || s.running < s.limit) {
+		closed := s.closeRoom()
 		i, ok := s.nextReady()
 		if !ok {
 			break
 		}
 		n := &s.nodes[i]
+		if closed && !n.called {
+			s.gated.push(i)
+			s.passOn(n, nil)
+			continue
+		}
 		if g := n.closed(); g != nil {
 			g.queue.push(i)
 			s.passOn(n, g)
@@ -84,7 +90,7 @@ func (s *Schedule) Next() Step {
 func (n *node) allowed() bool { return n.status == swarm.Pending && n.open == 0 }
 
 func (s *Schedule) nextReady() (int, bool) {
-	for _, q := range []*queue{&s.freed, &s.ready} {
+	for _, q := range []*queue{&s.called, &s.freed, &s.ready} {
 		for !q.empty() {
 			i := q.pop()
 			if s.nodes[i].allowed() {
@@ -127,6 +133,8 @@ func (s *Schedule) Started(i int) {
 	}
 	n.status, n.started = swarm.Running, true
 	s.running++
+	s.ticks++
+	n.began = s.ticks
 	for _, g := range []*limiter{n.agent, n.cap} {
 		if g != nil {
 			g.inside++
@@ -199,6 +207,7 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 		return
 	}
 	s.leave(i)
+	s.dropCrowded(i)
 	n.status, n.why = st, nil
 	s.left--
 	if st == swarm.Completed && !s.good[n.task.Agent] {

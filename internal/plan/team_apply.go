@@ -152,7 +152,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State, m.Called = MemberIdle, false
 	t.makeRoom(m, &end)
-	waits := t.Outlasts(m, &end)
+	waits, fits := t.Outlasts(m, &end), t.MayFit(m, &end)
 	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {
 	case waits: // it does not count as an attempt
@@ -166,7 +166,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.consume(end.Inputs.Upto) // mail that came while the turn ran, or before a crashed turn started again, is still unread
 	case end.Kind == swarm.CutByCancel:
 		m.Leave = leaving(m.Leave)
-	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // these do not count as an attempt
+	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget, fits: // these do not count as an attempt
 		if end.Crowded {
 			m.Crowded = t.Seen
 		}
@@ -178,7 +178,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 		m.Trouble = end.Reason
 	}
 	if t.Swarm != nil {
-		t.endIteration(m, turn, end, waits)
+		t.endIteration(m, turn, end, waits || fits)
 	}
 	if !m.acting() {
 		m.rest()

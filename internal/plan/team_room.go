@@ -2,43 +2,15 @@ package plan
 
 import "swarm"
 
-// A turn reserves the most that it may use, and usually uses less. If the budget has no room for a
-// turn beside the running turns, there may be room when one of them ends. So a member whose turn
-// was refused for that reason waits. It waits only while another member has a turn, because nothing
-// else can make room.
-//
-// Members that wait for room go first: no other member begins a turn before them. Otherwise a
-// member that ends a turn would take the room again with its next turn, and a waiting member could
-// starve.
-
-// MayFit reports whether a turn that the reservations of others kept out may fit later. It may if
-// another member has a turn, or if another turn has ended since this one began.
+// MayFit reports whether a member's turn that the reservations of others kept out may fit later.
 func (t *Team) MayFit(m *Member, end *swarm.CallEnd) bool {
-	return end.Crowded && end.Kind == swarm.OverBudget && !t.ending() && (t.reserving() || t.freed.at > m.Began && t.freed.by != m.Name)
+	return !t.ending() && t.freed.mayFit(end, m.Began, m.Name, t.reserving())
 }
 
-// A freed is the end of a turn that may have made room in the budget: its sequence number, and whose
-// turn it was.
-type freed struct {
-	at int64
-	by string
-}
-
-// makeRoom records that a turn of a member has ended and has freed its reservation. It lets the
-// next waiting member try again.
-//
-// A crowded turn is one that began and found no room for its first request. It frees only the small
-// reservation of its start, so it calls no other member. Otherwise two waiting members would call
-// each other forever. It still counts as freed room if no other turn has ended since it began, so
-// that two turns that kept each other out can both try again, one after the other.
+// makeRoom records that a turn of a member has ended. It lets the next waiting member try again.
 func (t *Team) makeRoom(m *Member, end *swarm.CallEnd) {
-	switch {
-	case end.Unbegun:
-	case !end.Crowded:
-		t.freed = freed{t.Seen, m.Name}
+	if t.freed.endTurn(end, t.Seen, m.Began, m.Name) {
 		t.callNext()
-	case t.freed.at <= m.Began:
-		t.freed = freed{t.Seen, m.Name}
 	}
 }
 

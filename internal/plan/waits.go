@@ -189,6 +189,8 @@ func (s *Schedule) Waits(i int) []Wait {
 		waits = []Wait{{For: ForConcurrency, Task: baseName(n.task)}}
 	case s.limit > 0 && s.running >= s.limit:
 		waits = []Wait{{For: ForSlot}}
+	case s.running > 0 && !n.called && s.crowded():
+		waits = []Wait{{For: ForRoom}}
 	}
 	return waits
 }

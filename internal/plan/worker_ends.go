@@ -26,7 +26,7 @@ func (t *Team) converge(m *Member, why swarm.Message) {
 }
 
 // endIteration records how the turn of a worker or of the supervisor ended. waits says that it waits
-// out a provider's limit.
+// out a provider's limit, or for room in a budget.
 func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, waits bool) {
 	e := m.Effort
 	if e != nil && m.End == nil && end.Unbegun && !end.Crowded {
@@ -72,6 +72,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 		if !waits {
 			e.end(swarm.OutcomeAborted, end.Reason)
 		}
+	case end.Kind == swarm.OverShare && waits:
 	case end.Kind == swarm.OverShare:
 		e.end(swarm.OutcomeSpent, end.Reason)
 	case end.Kind == swarm.TimedOut && t.Expired(m):

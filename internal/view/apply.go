@@ -305,6 +305,10 @@ func (r *Run) retrying(i int, e *swarm.Event) (err error) {
 		if string(m.key) == "after" && !setInt(&after, m.value) {
 			err = unusable(e, "its delay is not as it should be")
 		}
+		if string(m.key) == "room" && r.team == nil { // a team knows it by itself
+			r.sched.Wait(i, plan.Wait{For: plan.ForRoom, Since: e.Time, Reason: t.Reason})
+			return err
+		}
 	}
 	r.sched.Wait(i, plan.Wait{For: plan.ForRetry, Until: e.Time.Add(after), Reason: t.Reason})
 	if after <= 0 {
