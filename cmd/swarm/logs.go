@@ -162,9 +162,10 @@ type logLine struct {
 const manyTasks = 1000
 
 // logged returns the tasks that the lines may be of, and where the run stands. Of a large run that has
-// ended it returns only the tasks that are asked for; the last lines name theirs.
+// ended it returns only the tasks that are asked for; the last lines name theirs. The log of a swarm is
+// drawn from its beginning, so all of it is read.
 func logged(home *statedir.Home, l *run.Reader, o logOptions) (view.Picture, run.TimelineEnd, error) {
-	if (o.last >= 0 || len(o.tasks) > 0) && home.Summary(l.ID).Tasks > manyTasks {
+	if s := home.Summary(l.ID); (o.last >= 0 || len(o.tasks) > 0) && s.Tasks > manyTasks && s.Kind != swarm.SwarmRun {
 		end, ended, err := l.Ended()
 		var p view.Picture
 		for _, name := range o.tasks {
