@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/growth"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/turn"
 )
 
 // bounded runs swarms that use as much as they can: answers that cannot be read, requests for help,
-// entries of the task list, and messages upon which the supervisor plans anew. None uses more than
-// the bound that stands with its plan.
+// entries of the task list, and messages upon which the supervisor plans anew. Some are councils. None
+// uses more than the bound that stands with its plan.
 func bounded(t *testing.T, run Subject) {
 	closest := 0.0
 	for seed := range uint64(12) {
@@ -27,6 +28,11 @@ func bounded(t *testing.T, run Subject) {
 			return swarm.CallCost{Use: swarm.Usage{Calls: 1, InputTokens: in, OutputTokens: out}}
 		}
 		p.Swarm.Costs = &swarm.SwarmCosts{Division: cost(2000, 4096), Iteration: cost(6000, 2048), Usual: cost(6000, 2048), Replan: cost(6000, 4096), Answer: cost(14_000, 4096)}
+		if seed%3 == 2 { // a council: nothing is divided or added, and each member judges the others
+			p.Swarm.Strategy, p.Team.MaxAgents = swarm.CouncilStrategy, 2+rnd.IntN(2)
+			p.Swarm.Costs.Division, p.Swarm.Costs.Review = swarm.CallCost{}, cost(8000, 2048)
+			growth.PlanCouncil(&p, runID, swarmQuery)
+		}
 		waster := &waster{rnd: rnd, always: seed%2 == 0}
 		h := newHarness(t, run, p, newTeam(waster.answer))
 		h.tools = func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) { return aBox{}, nil }
@@ -96,6 +102,8 @@ func (w *waster) answer(_ context.Context, r provider.Request) (string, error) {
 		return fmt.Sprintf(`{"subtasks": [{"id": "s%d", "description": "More"}], "messages": []}`, w.added), nil
 	case strings.Contains(r.Prompt, "Decide what else"):
 		return `{"subtasks": [], "messages": []}`, nil
+	case strings.Contains(r.Prompt, `"ranking"`):
+		return `{"ranking": ["A", "B"]}`, nil
 	case supervises:
 		return "The answer.", nil
 	}

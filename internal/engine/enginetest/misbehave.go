@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/growth"
 	"swarm/internal/provider"
 	"swarm/internal/turn"
 )
@@ -28,7 +29,7 @@ var misbehaviours = []struct {
 	{"loops on a failing tool", func(n int, _ []string) string {
 		return fmt.Sprintf(`{"action": "tool_call", "tool": "broken", "tool_params": {"at": %d}}`, n)
 	}, swarm.OutcomeAborted, "3 actions in a row failed"},
-	{"plays ping-pong", func(n int, mates []string) string { return message(mates[0], n) }, swarm.OutcomeConverged, "3 actions in a row used no tool"},
+	{"plays ping-pong", func(n int, mates []string) string { return message(mate(mates, 0), n) }, swarm.OutcomeConverged, "3 actions in a row used no tool"},
 	{"publishes only", func(n int, _ []string) string {
 		return fmt.Sprintf(`{"action": "publish_data", "topic": "findings", "data": "finding %d"}`, n)
 	}, swarm.OutcomeConverged, "3 actions in a row used no tool"},
@@ -36,7 +37,7 @@ var misbehaviours = []struct {
 		if n%3 == 0 { // so that it does not converge
 			return fmt.Sprintf(`{"action": "tool_call", "tool": "look", "tool_params": {"at": %d}}`, n)
 		}
-		return message(mates[n%len(mates)], n)
+		return message(mate(mates, n), n)
 	}, swarm.OutcomeForced, "iterations are used up"},
 	{"answers with words", func(int, []string) string { return "I am going to look into it." }, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"asks for a tool that is not there", func(n int, _ []string) string {
@@ -44,6 +45,14 @@ var misbehaviours = []struct {
 	}, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"invents actions", func(n int, _ []string) string { return fmt.Sprintf(`{"action": "think%d"}`, n) }, swarm.OutcomeAborted, "3 actions in a row failed"},
 	{"writes to nobody", func(n int, _ []string) string { return message("nobody", n) }, swarm.OutcomeConverged, "3 actions in a row used no tool"},
+}
+
+// mate returns the n-th teammate. A member of a council has none, and writes to nobody.
+func mate(mates []string, n int) string {
+	if len(mates) == 0 {
+		return "nobody"
+	}
+	return mates[n%len(mates)]
 }
 
 func message(to string, n int) string {
@@ -64,8 +73,8 @@ func (aBox) Call(_ context.Context, tool string, args json.RawMessage) (string, 
 	return "", swarm.Errorf(swarm.Denied, "the tool %s does not work", tool)
 }
 
-// misbehave runs swarms of agents that do not come to an end by themselves. Each swarm ends, and each
-// agent with the reason that fits.
+// misbehave runs swarms of agents that do not come to an end by themselves. Some are councils, in which
+// they do not judge each other either. Each swarm ends, and each agent with the reason that fits.
 func misbehave(t *testing.T, run Subject) {
 	teams := 2 * len(misbehaviours)
 	switch {
@@ -77,27 +86,34 @@ func misbehave(t *testing.T, run Subject) {
 	for seed := range teams {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		how := map[string]int{} // by subtask
+		p := swarmPlan()
+		n, name := 2+rnd.IntN(3), "part"
+		if seed%4 == 3 {
+			n, name = min(n, p.Swarm.Workers), "m" // as a council calls them
+			p.Swarm.Strategy, p.Swarm.Workers = swarm.CouncilStrategy, n
+			growth.PlanCouncil(&p, runID, swarmQuery)
+		}
 		var subtasks []swarm.Subtask
-		for i := range 2 + rnd.IntN(3) {
-			s := swarm.Subtask{ID: fmt.Sprintf("part%d", i), Description: "Look"}
+		for i := range n {
+			s := swarm.Subtask{ID: fmt.Sprint(name, i+1), Description: "Look"}
 			how[s.ID] = rnd.IntN(len(misbehaviours))
 			subtasks = append(subtasks, s)
 		}
-		how["part0"] = seed % len(misbehaviours) // so that each is there
-		if good := misbehaviours[how["part0"]].outcome.Good(); !good {
-			how["part1"] = 2 // so that there is something to answer with
+		how[name+"1"] = seed % len(misbehaviours) // so that each is there
+		if good := misbehaviours[how[name+"1"]].outcome.Good(); !good {
+			how[name+"2"] = 2 // so that there is something to answer with
 		}
-		runSwarm(t, run, seed, subtasks, how)
+		runSwarm(t, run, seed, p, subtasks, how)
 	}
 }
 
-func runSwarm(t *testing.T, run Subject, seed int, subtasks []swarm.Subtask, how map[string]int) {
+func runSwarm(t *testing.T, run Subject, seed int, p swarm.Plan, subtasks []swarm.Subtask, how map[string]int) {
 	t.Helper()
 	names := map[string]string{} // agents by subtask
 	answer := func(_ context.Context, r provider.Request) (string, error) {
 		_, rest, _ := strings.Cut(string(r.Turn), "/")
 		switch {
-		case strings.HasPrefix(string(r.Turn), swarm.Supervisor+"/1/"):
+		case strings.HasPrefix(string(r.Turn), swarm.Supervisor+"/1/") && !p.Swarm.IsCouncil():
 			return string(swarm.Encode(map[string]any{"subtasks": subtasks})), nil
 		case strings.HasPrefix(string(r.Turn), swarm.Supervisor):
 			return "The answer.", nil
@@ -106,7 +122,7 @@ func runSwarm(t *testing.T, run Subject, seed int, subtasks []swarm.Subtask, how
 		_, err := fmt.Sscanf(rest, "%d/", &n)
 		return misbehaviours[how[r.Task]].act(n, matesIn(r.Prompt)), err
 	}
-	h := newHarness(t, run, swarmPlan(), newTeam(answer))
+	h := newHarness(t, run, p, newTeam(answer))
 	h.tools = func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) { return aBox{}, nil }
 	h.append(swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the query is stored"}), [][]byte{[]byte(swarmQuery)})
 	if r, err := h.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {

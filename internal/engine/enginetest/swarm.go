@@ -208,7 +208,17 @@ func (h *harness) checkSpent(at int, budget swarm.Budget) string {
 	if n := int64(h.team.calls()); budget.Calls > 0 && n > budget.Calls || budget.Tokens > 0 && end.Usage.Tokens() > budget.Tokens {
 		h.t.Errorf("crash at append %d: %d calls, %d tokens of %+v", at, n, end.Usage.Tokens(), budget)
 	}
-	if end.Usage.Calls == 0 { // a crash in the division has used up what there was for it, and no work was done
+	again := int64(0) // starts that replaced one that the crash cut
+	for e, err := range swarm.Events(log, 0) {
+		h.check(err)
+		if e.Kind == swarm.TurnStarted && e.Key != swarm.StartKey(e.Turn, 1) {
+			again++
+		}
+	}
+	if end.Usage.CutCalls < again {
+		h.t.Errorf("crash at append %d: %d starts were cut, and the end of the run counts %+v", at, again, end.Usage)
+	}
+	if end.Usage.Calls == end.Usage.CutCalls { // a crash in the division has used up what there was for it, and no work was done
 		return ""
 	}
 	answer, ok, err := swarm.FindBody[swarm.CallEnd](log, swarm.EndKey(string(end.Answer)))
