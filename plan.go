@@ -209,6 +209,7 @@ type Expect struct {
 type Agent struct {
 	Name        string            `json:"name"`           // unique in the run; the agents of copy 2 end in ".2"
 	Base        string            `json:"base,omitempty"` // the name without the copy's number, when it is a copy
+	Like        string            `json:"like,omitempty"` // of a swarm's agent: the agent of the file whose budget it has, with all others that are like it
 	Provider    string            `json:"provider"`       // a name in Plan.Providers
 	Model       string            `json:"model,omitempty"`
 	Tier        string            `json:"tier,omitempty"`

@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,9 @@ func (t *Team) Workers(run swarm.RunID, subtasks []swarm.Subtask) *swarm.Plan {
 			s.Agent = station.Name(run, next)
 			_, taken = t.find(s.Agent) // a person may have named one so
 			taken = taken || slices.Contains(first.Taken, s.Agent)
+		}
+		if a.Budget.LimitsUse() { // its agents have it together
+			a.Like = cmp.Or(a.Name, "worker")
 		}
 		a.Name = s.Agent
 		p.Agents = append(p.Agents, a)

@@ -88,6 +88,9 @@ type Request struct {
 	// Reserve reserves what the turn has used so far and what its next request needs in the run's
 	// budget. It fails if nothing is left. nil = there is no budget.
 	Reserve func(swarm.Usage) error
+	// AwaitRoom waits until the budget has room for what Reserve would reserve, and reserves it. Only a
+	// swarm that does the turn has it; nil = it does not wait.
+	AwaitRoom func(context.Context, swarm.Usage) error
 	// Ask asks a person for an approval, and waits for the answer: ok, and why not. It fails if no
 	// person is to be asked. nil = no person can be asked. Providers call AskPerson.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
@@ -160,6 +163,8 @@ type Reply struct {
 	Stderr  []byte // the tail of what a program wrote there, for the error's text
 	// SessionTotal is what the session has cost in all, if the program reports that and nothing else.
 	SessionTotal *swarm.Usage
+	// Notice is what a person should know about a turn that succeeded; nil = nothing.
+	Notice *swarm.Reason
 	// Requests are those to a model over HTTP, at most swarm.MaxRequests.
 	Requests []swarm.ModelRequest
 }

@@ -57,7 +57,7 @@ func (s *childSwarm) Turn(ctx context.Context, req provider.Request, live func(s
 	live(swarm.Delta{Kind: swarm.DeltaTool, Tool: use})
 	if _, ended, err := child.log.Find(string(swarm.RunEnded)); err != nil || !ended {
 		if err == nil {
-			err = s.drive(ctx, child, !began, req.Reserve)
+			err = s.drive(ctx, child, !began, req)
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -177,7 +177,7 @@ func (s *childSwarm) holdAnswer(b *compose.Bundle, query string, shares []budget
 			return swarm.Errorf(share.over, "%w; %s", small, swarm.HintOf(small))
 		}
 		if less := b.CheckLeast(query, share.left, share.what, share.name); less != nil {
-			return swarm.Errorf(share.over, "too little is left for a swarm: %w; to run it again with the whole budget: swarm retry %s", less, s.d.ID)
+			return swarm.Errorf(share.over, "not enough of the budget is left for a swarm: %w. A retry has the whole budget again: swarm retry %s", less, s.d.ID)
 		}
 	}
 	return err
@@ -185,7 +185,7 @@ func (s *childSwarm) holdAnswer(b *compose.Bundle, query string, shares []budget
 
 // drive drives the swarm to its end. It passes pauses of the parent run on to the swarm. It
 // reserves the usage of the swarm in the budget of the parent run, which several swarms may share.
-func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve func(swarm.Usage) error) error {
+func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, req provider.Request) error {
 	driving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	o := s.d.options
@@ -204,7 +204,7 @@ func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, reserve 
 	defer passing.Wait() // it writes to the log of the swarm
 	defer stop(nil)
 	for {
-		_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: reserve})
+		_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: req.Reserve, AwaitRoom: req.AwaitRoom})
 		if _, driven := errors.AsType[*swarm.OwnedError](err); !driven {
 			return err
 		}
@@ -270,6 +270,13 @@ func (r *Run) reply() (provider.Reply, error) {
 	answer, err := (&Reader{ID: r.ID, home: r.home, log: r.log}).Answer()
 	if err != nil {
 		return reply, err
+	}
+	end, ended, err := swarm.FindBody[swarm.RunEnd](r.log, string(swarm.RunEnded))
+	if err != nil {
+		return reply, err
+	}
+	if ended && end.Exit == swarm.ExitBudget {
+		reply.Notice = &swarm.Reason{Reason: "the budget was spent before its swarm had done all its work: the answer is made of what there was", Hint: "swarm show " + string(r.ID)}
 	}
 	text := []byte(answer.Text)
 	reply.Output, reply.Bytes = text[:min(len(text), swarm.MaxOutput)], int64(len(text))

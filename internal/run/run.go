@@ -198,6 +198,8 @@ type Options struct {
 	// Reserve tells the parent run what this run has used and reserved so far. This run does a task
 	// of its parent, and counts for the parent's budget. nil = there is no parent, or it has no budget.
 	Reserve func(swarm.Usage) error
+	// AwaitRoom does the same when the parent's budget has room for it.
+	AwaitRoom func(context.Context, swarm.Usage) error
 }
 
 // Drive drives the run to its end, or until ctx ends. Then the run is interrupted, and any process
@@ -367,7 +369,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	secrets := newRedactor(d.home, p, tokens)
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.Bytes, Cut: secrets.Cut, Watch: d.streams,
-		CarriesOver: d.start.From != "", Trace: d.trace, Parent: d.options.Reserve, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
+		CarriesOver: d.start.From != "", Trace: d.trace, Parent: d.options.Reserve, ParentRoom: d.options.AwaitRoom, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
 	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.String(err.Error()), "") }}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,7 @@ type account struct {
 	own      map[owner]*share             // of agents and tasks that have a budget
 	swarms   map[string]bool              // tasks that a swarm does, whose reservations the swarm makes
 	reserved map[swarm.TurnID]swarm.Usage // by running turns
+	lost     map[swarm.TurnID]swarm.Usage // by running turns: the reservations of their starts that a crash cut
 	refused  map[int64]error              // by sequence number: records that exceeded a budget, and the error
 	answer   swarm.TurnID                 // the turn that makes the answer of a swarm: it may use what is held back
 
@@ -62,7 +64,7 @@ func (a *account) sharesOf(agent, task string) []*share {
 }
 
 // learn takes the budgets of agents and tasks from a plan. Copies share the budget of what they are
-// copies of.
+// copies of, and agents of a swarm that of the agent that they are like.
 func (a *account) learn(p *swarm.Plan) {
 	add := func(o owner, base string, b swarm.Budget) {
 		if !b.LimitsUse() || a.own[o] != nil {
@@ -75,7 +77,7 @@ func (a *account) learn(p *swarm.Plan) {
 		a.own[o] = a.own[shared]
 	}
 	for i := range p.Agents {
-		add(owner{"agent", p.Agents[i].Name}, p.Agents[i].Base, p.Agents[i].Budget)
+		add(owner{"agent", p.Agents[i].Name}, cmp.Or(p.Agents[i].Base, p.Agents[i].Like), p.Agents[i].Budget)
 	}
 	for i := range p.Tasks {
 		add(owner{"task", p.Tasks[i].Name}, p.Tasks[i].Base, p.Tasks[i].Budget)
@@ -122,6 +124,9 @@ func (a *account) cut(e *swarm.Event) {
 	for _, s := range a.sharesOf(e.Agent, e.Task) {
 		s.used = s.used.Plus(a.reserved[e.Turn])
 	}
+	if u := a.reserved[e.Turn]; u != (swarm.Usage{}) {
+		put(&a.lost, e.Turn, a.lost[e.Turn].Plus(u.AsCut()))
+	}
 	a.reserve(e, swarm.Usage{})
 }
 
@@ -147,6 +152,7 @@ func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
 		a.cut(e)
 	}
 	a.reserve(e, swarm.Usage{})
+	delete(a.lost, e.Turn)
 	for _, s := range a.sharesOf(e.Agent, e.Task) {
 		s.used = s.used.Plus(r.Usage)
 	}
@@ -230,18 +236,107 @@ func (w *work) limited() []swarm.Budget {
 // reserve computes what the turn's start must reserve. It refuses early if this worker already
 // knows that a budget is used up, so the log gets no start. The verdict on the appended start
 // decides.
-func (r *Runner) reserve(w *work) error {
+func (r *Runner) reserve(ctx context.Context, w *work) error {
 	if r.Parent != nil { // the lock keeps the totals in order on their way to the parent
 		r.parent.Lock()
 		defer r.parent.Unlock()
 	}
 	total, err := r.reserveOwn(w)
 	if err == nil && r.Parent != nil && total != (swarm.Usage{}) {
-		if err = r.Parent(total); err != nil {
+		err = r.Parent(total)
+		if _, crowded := errors.AsType[crowdedError](err); crowded && r.ParentRoom != nil && r.runsAlone(w) {
+			err = r.awaitParent(ctx, w, total, err)
+		}
+		if err != nil {
 			r.clearPending(w)
 		}
 	}
 	return err
+}
+
+// runsAlone says whether no other turn of this run has reserved anything. If one has, its end makes
+// room, and the loop waits for that.
+func (r *Runner) runsAlone(w *work) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for turn := range r.fold.account.pending {
+		if turn != w.turn {
+			return false
+		}
+	}
+	return len(r.fold.account.reserved) == 0
+}
+
+// awaitParent waits until the budget of the parent run has room for this run, and reserves it. It
+// returns the error of the refusal if there is no hope, or if the turn's time is over.
+func (r *Runner) awaitParent(ctx context.Context, w *work, total swarm.Usage, refused error) error {
+	if w.c.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, w.c.Timeout, refused)
+		defer stop()
+	}
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	defer r.watchControl(w.c, func(cause error) {
+		if swarm.KindOf(cause) == swarm.CutByCancel { // the turn has not begun, so there is nothing else to cut
+			cut(cause)
+		}
+	})()
+	return r.ParentRoom(ctx, total)
+}
+
+// roomAwaiter returns the function by which a swarm that does the turn waits until the budget has room
+// for it, and reserves it. It waits only while another turn that has reserved something goes on.
+// Other swarms that wait make no room. The last one that begins to wait, or is left waiting, is refused
+// instead: it ends with an answer of what it has, and that makes room for the others.
+func (r *Runner) roomAwaiter(w *work, reserve func(swarm.Usage) error) func(context.Context, swarm.Usage) error {
+	if w.task.Swarm == nil || reserve == nil {
+		return nil
+	}
+	return func(ctx context.Context, need swarm.Usage) error {
+		changed, leave := r.Log.Watch()
+		defer leave()
+		for {
+			wait, err := r.mayGetRoom(w, need)
+			if err != nil {
+				return err
+			}
+			if !wait {
+				return reserve(need) // the verdict on the record decides
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				r.mu.Lock()
+				delete(r.crowd, w.turn)
+				r.mu.Unlock()
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// mayGetRoom says whether a swarm that does a turn has to wait for room: there is none, and another turn
+// may make some.
+func (r *Runner) mayGetRoom(w *work, need swarm.Usage) (wait bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return false, err
+	}
+	a := &r.fold.account
+	delete(r.crowd, w.turn)
+	fits := true
+	for _, s := range a.sharesOf(w.c.Agent, w.c.Task) {
+		fits = fits && s.room(s.all.Minus(a.reserved[w.turn]), need, false) == nil
+	}
+	for turn := range a.reserved {
+		wait = wait || turn != w.turn && !r.crowd[turn]
+	}
+	if wait = wait && !fits; wait {
+		put(&r.crowd, w.turn, true)
+	}
+	return wait, nil
 }
 
 // reserveOwn reserves in the budget of this run. It returns the total of what the run has used,
@@ -302,6 +397,21 @@ func (r *Runner) verdict(seq int64) error {
 		return err
 	}
 	return r.fold.account.refused[seq]
+}
+
+// lostBefore returns what earlier starts of a turn had reserved that a crash cut. If the turn ends
+// without a start of its own, the last of them is counted only then.
+func (r *Runner) lostBefore(turn swarm.TurnID, unbegun bool) (swarm.Usage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
+		return swarm.Usage{}, err
+	}
+	lost := r.fold.account.lost[turn]
+	if unbegun {
+		lost = lost.Plus(r.fold.account.reserved[turn].AsCut())
+	}
+	return lost, nil
 }
 
 // clearPending removes a start that is in the log now, or will not get there.

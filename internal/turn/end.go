@@ -80,6 +80,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 		end.Exchange, messages = r.exchange(w, reply, output)
 		end.Session, b.Bodies = cmp.Or(w.session, string(w.turn)), append(b.Bodies, messages)
 	}
+	if n := reply.Notice; n != nil && end.Status == swarm.CallOK {
+		b.Events = append(b.Events, w.event(swarm.Notice, swarm.Reason{Reason: r.clean(n.Reason), Hint: r.clean(n.Hint)}))
+	}
 	if e := r.collected(w); e != nil {
 		b.Events = append(b.Events, *e)
 	}
@@ -199,6 +202,12 @@ func usage(r provider.Reply, w *work) swarm.Usage {
 // stop, so finished work is not lost.
 func (r *Runner) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
+	if c.Again {
+		var err error
+		if end.Cut, err = r.lostBefore(swarm.TurnID(c.ID), end.Unbegun); err != nil {
+			return flow.Result{}, err
+		}
+	}
 	end.Reason, end.Hint = r.clean(end.Reason), r.clean(end.Hint)
 	b.Fence, b.Early = c.Fence, true // the next turn's start takes it to disk, before that provider is called
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,

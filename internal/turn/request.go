@@ -84,6 +84,7 @@ const maxInbox = 100
 func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, leave func(), err error) {
 	req = r.plainRequest(w)
 	req.Ask, req.Reserve = r.asker(w), r.reserver(ctx, w)
+	req.AwaitRoom = r.roomAwaiter(w, req.Reserve)
 	req.AskDenied = w.plan.Approvals.Tools == "deny"
 	if req.Session = w.session; w.session != "" {
 		req.Fresh = w.sent

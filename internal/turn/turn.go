@@ -48,6 +48,7 @@ type Runner struct {
 	Workspace   string                                                         // the folder of a swarm's agents that name no root; "" = none
 	Apart       string                                                         // of a council: the folder in which each agent has one of its own; "" = they share Workspace
 	Parent      func(swarm.Usage) error                                        // reserves the total of this run in the budget of its parent run; nil = there is no parent
+	ParentRoom  func(context.Context, swarm.Usage) error                       // waits until that budget has room for the total, and reserves it; nil = there is no parent
 	Snapshots   Snapshotter                                                    // finds what turns change; nil = changes are not recorded
 	Desks       string                                                         // the folder of the desks; "" = there are none
 
@@ -70,7 +71,8 @@ type Runner struct {
 	messages   *desk.Messages             // opened by the first one in a team
 	leaveDesks func()                     // frees the folder of the desks; nil = it is the run's own
 	control    controlWatch
-	parent     sync.Mutex // held while Parent is called; before mu
+	crowd      map[swarm.TurnID]bool // turns whose swarms wait for room in the budget
+	parent     sync.Mutex            // held while Parent is called; before mu
 }
 
 // A Watcher sees turns while they run, and their outputs once they are in the log. Its methods must
@@ -166,7 +168,7 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 		err = r.cancelled(c)
 	}
 	if err == nil {
-		err = r.reserve(w)
+		err = r.reserve(ctx, w)
 	}
 	if err != nil {
 		return r.refuse(ctx, loop, w, err)
