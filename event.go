@@ -150,10 +150,12 @@ const (
 	TurnCarriedOver EventKind = "turn_kept"    // [CallEnd]: the turn's end in the run that this one retries
 	// [ActionStart]: the action of a swarm's iteration is about to reach out of the log
 	ActionStarted EventKind = "action_started"
-	ActionEnded   EventKind = "action_ended" // [CallEnd]: the action of a swarm's iteration was taken
-	CallEnded     EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
-	LoopEnded     EventKind = "loop_ended"   // [CallEnd]: a loop that another loop started has ended
-	Tick          EventKind = "tick"         // a loop's timer fired
+	ActionEnded   EventKind = "action_ended"  // [CallEnd]: the action of a swarm's iteration was taken
+	CheckStarted  EventKind = "check_started" // [GoalCheck]: the run is about to check whether a team's goal is reached
+	CheckEnded    EventKind = "check_ended"   // [CallEnd]: the goal is reached, or why it is not
+	CallEnded     EventKind = "call_ended"    // [CallEnd]: a loop's short call was answered
+	LoopEnded     EventKind = "loop_ended"    // [CallEnd]: a loop that another loop started has ended
+	Tick          EventKind = "tick"          // a loop's timer fired
 
 	Control EventKind = "control" // [ControlCommand]: a request to the run, such as pause or cancel
 
@@ -194,7 +196,7 @@ var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, LimitReached, LimitEnded, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped,
 	TaskCancelled, BudgetSpent,
-	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionStarted, ActionEnded, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, ActionStarted, ActionEnded, CheckStarted, CheckEnded, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
 	AgentEnded, AgentRestarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
@@ -456,6 +458,19 @@ type TurnStart struct {
 type ActionStart struct {
 	Start int `json:"start"` // from 1; a crash cut the earlier starts, so the tool may have been called before
 }
+
+// A GoalCheck says which check of a team's goal it is, and how often the check may fail.
+type GoalCheck struct {
+	Check int `json:"check"` // from 1
+	Of    int `json:"of"`
+}
+
+// CheckID is the id of the call that checks a team's goal, for the n-th time. No agent's name has an
+// underscore, so it is no turn's id.
+func CheckID(n int) string { return "goal_check/" + strconv.Itoa(n) }
+
+// CheckStartedKey is the key of the event that the n-th check begins.
+func CheckStartedKey(n int) string { return string(CheckStarted) + ":" + strconv.Itoa(n) }
 
 // A FolderSnapshot is the state of a folder's files, in a git object store of our own.
 type FolderSnapshot struct {

@@ -25,6 +25,7 @@ const (
 	ToldSameAction MessageCode = "told_same_action" // in how many turns, evidence: the agent repeats an action with the same result
 	ToldSameMail   MessageCode = "told_same_mail"   // in how many turns, to whom: the agent sends the same message
 	ToldOnlyTwo    MessageCode = "told_only_two"    // how many messages, two agents: only these two write
+	ToldCheck      MessageCode = "told_check"       // check, of how many, why: the check of the team's goal failed
 	ToldUnsent     MessageCode = "told_unsent"      // pairs of evidence and receiver: the agent claims to have written, and has not
 )
 
@@ -52,8 +53,9 @@ const (
 // Other notes to a person.
 const (
 	WaitsForPaused MessageCode = "waits_for_paused" // agent: the run waits because the agent is paused
+	GoalUnmet      MessageCode = "goal_unmet"       // how many checks failed, why the last did: the run ends as failed
 )
 
 // MessageCodes lists all codes.
-var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, BackFailed, BackCancelled, BackEnded,
+var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, ToldCheck, GoalUnmet, BackFailed, BackCancelled, BackEnded,
 	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused, Undivided, Unanswered, NotReplanned, NotReviewed}

@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -281,7 +282,19 @@ type Team struct {
 	Retries      *int          `json:"retries,omitempty"`  // how many retries a failed turn gets; nil = 2
 	OnStall      OnStall       `json:"on_stall,omitempty"` // what happens when it makes no progress; "" = it pauses
 	Pack         string        `json:"pack,omitempty"`     // the ref of the goal's context pack; "" = none
+	// Expect is what the run checks before it is completed; nil = nothing. Matches and Schema are about
+	// the lead's report. MaxChecks is how often it may fail; 0 = [DefaultChecks].
+	Expect    *Expect `json:"expect,omitempty"`
+	MaxChecks int     `json:"max_checks,omitempty"`
+	// Done are the sentences that say when the goal is reached. No program can check them.
+	Done []string `json:"done,omitempty"`
 }
+
+// DefaultChecks is how often the check of a team's goal may fail if nothing else is said.
+const DefaultChecks = 5
+
+// Checks returns how often the check of the goal may fail before the run fails.
+func (t *Team) Checks() int { return cmp.Or(t.MaxChecks, DefaultChecks) }
 
 // A Strategy says how a swarm answers a query.
 type Strategy string

@@ -223,6 +223,9 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) error {
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
 	}
+	for _, line := range p.Goal.Lines() {
+		fmt.Fprintln(a.stdout, term.Escape(line))
+	}
 	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
 	switch {
 	case p.Status == swarm.Failed && p.Replay: // a retry would start its agents

@@ -170,11 +170,11 @@ func TestDrive(t *testing.T) {
 		t.Error(r)
 	}
 	d.refused("read_run", map[string]any{"run": run, "task": "bild"}, `no task "bild"`)
-	team := d.must("run_team", map[string]any{"goal": "Do it well."})["run"].(string)
-	if w := d.end(team); w["status"] != "completed" {
+	team := d.must("run_team", map[string]any{"goal": "Do it well.", "done": []string{"it is good"}, "done_command": "test -d ."})["run"].(string)
+	if w := d.end(team); w["status"] != "completed" || fmt.Sprint(w["goal"].(map[string]any)["state"]) != "passed" {
 		t.Error(w)
 	}
-	if r := d.must("read_run", map[string]any{"run": team}); r["report"] != "all is done" {
+	if r := d.must("read_run", map[string]any{"run": team}); r["report"] != "all is done" || fmt.Sprint(r["goal"].(map[string]any)["unchecked"]) != "[it is good]" {
 		t.Error(r)
 	}
 	if out, err := d.swarm("mail", "--run", team); err != nil || strings.Count(out, "@user (MCP client claude)") != 1 {

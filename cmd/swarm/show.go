@@ -260,6 +260,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
 	}
+	for _, line := range p.Goal.Lines() {
+		fmt.Fprintln(a.stdout, term.Escape(line))
+	}
 }
 
 func turnTable(turns []view.Turn, now time.Time) *term.Table {

@@ -49,7 +49,7 @@ type begun struct {
 // startRun starts a run. The reply is sent when the run is on disk.
 func (a *API) startRun(r *http.Request) (reply, error) {
 	var w control.Request
-	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "mode", "phase"); err != nil {
+	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "done_command", "mode", "phase"); err != nil {
 		return reply{}, err
 	}
 	switch {
@@ -57,8 +57,8 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 		return reply{}, swarm.Errorf(swarm.BadInput, "a run is of a pipeline or of some tasks, not of both").WithHint("leave out pipeline or tasks")
 	case w.Goal != "" && (w.Pipeline != "" || len(w.Tasks) > 0 || w.Only || w.Stdin != ""):
 		return reply{}, swarm.Errorf(swarm.BadInput, "a team has a goal, and no pipeline or tasks").WithHint("leave out goal, or pipeline, tasks, only and stdin")
-	case w.Goal == "" && (w.To != "" || len(w.Done) > 0 || w.Mode != "" || w.Phase != ""):
-		return reply{}, swarm.Errorf(swarm.BadInput, "to, done, mode and phase are of a team, and there is no goal").WithHint("add goal, or leave them out")
+	case w.Goal == "" && (w.To != "" || len(w.Done) > 0 || w.DoneCommand != "" || w.Mode != "" || w.Phase != ""):
+		return reply{}, swarm.Errorf(swarm.BadInput, "to, done, done_command, mode and phase are of a team, and there is no goal").WithHint("add goal, or leave them out")
 	case w.Jobs < 0:
 		return reply{}, swarm.Errorf(swarm.BadInput, "jobs cannot be %d", w.Jobs).WithHint("write a whole number from 1 on, or leave it out")
 	}

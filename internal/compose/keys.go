@@ -226,6 +226,8 @@ type teamKeys struct {
 	section
 	Done        list[text]  `key:"done" doc:"When a goal is reached: one sentence each; --done adds to them."`
 	Constraints named[text] `key:"constraints" loose:"" doc:"Constraints on all work, under names of your choice: noNewDependencies: true."`
+	Expect      expectKeys  `key:"expect" doc:"Conditions that the run checks before a team is completed; all must hold. matches and schema are about the lead's report."`
+	MaxChecks   integer     `key:"max_checks" min:"1" max:"1000" doc:"How often that check may fail before the run fails; 5 without it."`
 	Retries     integer     `key:"retries" max:"1000" doc:"How many more attempts a turn gets that failed, before its agent is ended; 2 without it."`
 	OnStall     text        `key:"on_stall" among:"on_stall" doc:"What happens when the team makes no progress: pause waits for a person, fail ends the run. Without it, fail where no person is there: AUTO mode without a terminal."`
 }

@@ -33,6 +33,7 @@ type compiler struct {
 	specs      map[string]*swarm.ProviderSpec
 	pieces     map[string]*piece
 	bodies     bodies
+	teamExpect *swarm.Expect
 	lineStarts []int
 	walk       walk
 	unprovided bool // the missing provider was reported
@@ -289,17 +290,14 @@ func (c *compiler) sortAgents(declared []string) {
 	}
 }
 
-// resolveTask checks a task's own keys, and finds the tasks that it depends on.
-func (c *compiler) resolveTask(t *task) {
-	v := &t.value
-	c.checkPromptKeys(t)
-	c.checkEnv(v.Env)
-	for key, asked := range map[string]text{"command": v.Expect.Command, "matches": v.Expect.Matches} {
+// checkExpect checks the conditions of a task or of a team.
+func (c *compiler) checkExpect(x *expectKeys, folder, key string) {
+	for name, asked := range map[string]text{"command": x.Command, "matches": x.Matches} {
 		if asked.given() && asked.value == "" {
-			c.fail(asked.node, "%s is empty", key).WithHint("leave it out, or write what is expected")
+			c.fail(asked.node, "%s is empty", name).WithHint("leave it out, or write what is expected")
 		}
 	}
-	if m := v.Expect.Matches; m.given() {
+	if m := x.Matches; m.given() {
 		switch tree, err := syntax.Parse(m.value, syntax.Perl); {
 		case err != nil:
 			c.fail(m.node, "matches is not a regular expression: %v", err).WithHint("write one in the syntax of RE2")
@@ -308,14 +306,22 @@ func (c *compiler) resolveTask(t *task) {
 				WithHint("use smaller numbers in {}, or check the output by a command")
 		}
 	}
-	if f := v.Expect.File; f.given() && !filepath.IsLocal(f.value) {
-		c.fail(f.node, "%s is outside the task's folder", swarm.Quote(f.value)).
-			WithHint("write a path relative to workdir")
+	if f := x.File; f.given() && !filepath.IsLocal(f.value) {
+		c.fail(f.node, "%s is outside %s", swarm.Quote(f.value), folder).
+			WithHint("write a path relative to %s", key)
 	}
-	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() &&
+	if x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() &&
 		!x.Schema.given() {
 		c.fail(x.node, "expect expects nothing").WithHint("write at least one of command, file, schema, matches")
 	}
+}
+
+// resolveTask checks a task's own keys, and finds the tasks that it depends on.
+func (c *compiler) resolveTask(t *task) {
+	v := &t.value
+	c.checkPromptKeys(t)
+	c.checkEnv(v.Env)
+	c.checkExpect(&v.Expect, "the task's folder", "workdir")
 	for _, in := range v.Inputs.entries {
 		c.checkName(in.key, "input", swarm.CheckTaskName)
 	}

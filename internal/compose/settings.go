@@ -43,6 +43,9 @@ type TeamRules struct {
 	Done        []string          `json:"done,omitempty"`
 	Constraints contextpack.Notes `json:"constraints,omitempty"` // in the file's order
 
+	Expect    *swarm.Expect `json:"expect,omitempty"`     // what the run checks before a team is completed
+	MaxChecks int           `json:"max_checks,omitempty"` // how often that may fail; 0 = the default
+
 	Retries *int          `json:"retries,omitempty"`  // of a failed turn; nil = the default
 	OnStall swarm.OnStall `json:"on_stall,omitempty"` // "" = depends on whether a person is there
 }
@@ -94,6 +97,7 @@ func (c *compiler) settings() Settings {
 	set(&s.Approvals.Tools, f.Approvals.Tools.at, f.Approvals.Tools.value)
 	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
 	s.Team.Done, s.Team.OnStall = texts(f.Team.Done), swarm.OnStall(f.Team.OnStall.value)
+	s.Team.Expect, s.Team.MaxChecks = c.teamExpect, int(f.Team.MaxChecks.value)
 	set(&s.Team.Retries, f.Team.Retries.at, new(int(f.Team.Retries.value)))
 	for _, e := range f.Team.Constraints.entries {
 		s.Team.Constraints = append(s.Team.Constraints, contextpack.Note{Name: e.name, Value: scalar(e.value)})
@@ -146,6 +150,8 @@ func (c *compiler) checkSettings() {
 		"take it out, and write command: [program, \"{text}\"] for one that finds it in its environment",
 	)
 	c.checkCommand(f.Notify.Command, "command")
+	c.checkExpect(&f.Team.Expect, "the run's folder", "it")
+	c.teamExpect = c.expect(f.Team.Expect)
 	c.checkOnLimit(&f.OnLimit)
 	c.checkServers()
 	if most := f.Swarm.MaxAgents; swarm.Strategy(f.Swarm.Strategy.value) == swarm.CouncilStrategy && most.given() && most.value < swarm.LeastCouncil {

@@ -32,6 +32,9 @@ func (b *Begin) addGoal(r Request) error {
 	case slices.ContainsFunc(r.Done, func(d string) bool { return strings.TrimSpace(d) == "" }):
 		return swarm.Errorf(swarm.BadInput, "--done is empty").WithHint(`write how it is seen that the goal is reached: --done "go test ./... passes"`)
 	}
+	if r.DoneCommand != "" && strings.TrimSpace(r.DoneCommand) == "" {
+		return emptyCommand()
+	}
 	p, unread, err := b.survey(r.Goal)
 	if err != nil {
 		return err
@@ -41,7 +44,10 @@ func (b *Begin) addGoal(r Request) error {
 	r.Goal, b.Bundle.Plan.Name = clean(r.Goal), firstWords(clean(r.Goal))
 	rules := b.Bundle.Settings.Team
 	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = r.Goal, swarm.Orchestrator, team.Phase, team.Mode
-	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), r.Done...), rules.Constraints
+	for _, sentence := range append(slices.Clone(rules.Done), r.Done...) {
+		team.Done = append(team.Done, clean(sentence))
+	}
+	p.DefinitionOfDone, p.Constraints = append(slices.Clone(team.Done), checkedSentences(team)...), rules.Constraints
 	p, left, err := contextpack.Fit(p.Redacted(redact), contextpack.MaxTokens)
 	if err != nil {
 		return err
@@ -69,6 +75,22 @@ func (b *Begin) addGoal(r Request) error {
 	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()),
 		To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(swarm.StoredEnvelope{Envelope: env, Client: b.Key})})
 	return nil
+}
+
+// emptyCommand is the error of a check that checks nothing.
+func emptyCommand() error {
+	return swarm.Errorf(swarm.BadInput, "--done-command is empty").WithHint(`write a command that ends with 0 when the goal is reached: --done-command "go test ./..."`)
+}
+
+// checkedSentences tells the agents of a team what the run checks before it is completed.
+func checkedSentences(team *swarm.Team) (sentences []string) {
+	if team.Expect == nil {
+		return nil
+	}
+	for _, part := range view.ExpectParts(team.Expect) {
+		sentences = append(sentences, "The run checks this before it is completed: "+part)
+	}
+	return sentences
 }
 
 // survey returns the facts known about the folder.

@@ -33,6 +33,7 @@ type Request struct {
 	Goal        string   `json:"goal"`         // a team's goal
 	To          string   `json:"to"`           // the agent that gets the goal
 	Done        []string `json:"done"`         // conditions that the goal is reached
+	DoneCommand string   `json:"done_command"` // a shell command that checks whether the goal is reached
 	Mode        string   `json:"mode"`
 	Phase       string   `json:"phase"`
 
@@ -217,7 +218,15 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 	}
 	plan.Kind, plan.Name = swarm.TeamRun, firstWords(r.Goal)
 	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout,
-		MaxAgents: b.Settings.Swarm.MaxAgents, Retries: b.Settings.Team.Retries, OnStall: b.Settings.Team.OnStall}
+		MaxAgents: b.Settings.Swarm.MaxAgents, Retries: b.Settings.Team.Retries, OnStall: b.Settings.Team.OnStall,
+		Expect: b.Settings.Team.Expect, MaxChecks: b.Settings.Team.MaxChecks}
+	if r.DoneCommand != "" {
+		expect := swarm.Expect{}
+		if plan.Team.Expect != nil {
+			expect = *plan.Team.Expect
+		}
+		expect.Command, plan.Team.Expect = r.DoneCommand, &expect
+	}
 	if plan.Team.OnStall == "" && r.Unattended && plan.Team.Mode == swarm.AutoMode {
 		plan.Team.OnStall = swarm.StallFails
 	}

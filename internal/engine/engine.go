@@ -54,6 +54,8 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 		return a.Turn.Do(ctx, loop, c)
 	case flow.KindAction:
 		return a.Turn.Act(ctx, loop, c)
+	case flow.KindCheck:
+		return a.Turn.Check(ctx, loop, c)
 	case flow.KindPlan:
 		p, err := a.Turn.Plan(c.Ref)
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
@@ -131,7 +133,7 @@ func Inbox(c flow.Call) []string {
 // that are addressed to a loop are facts that it told itself. A signal without a decoder has no
 // body: the loop reads a plan by a call.
 var readers = map[swarm.EventKind]func(s *flow.Signal, e *swarm.Event) error{
-	swarm.TurnEnded: readEnd, swarm.ActionEnded: readEnd, swarm.LoopEnded: readEnd, swarm.CallEnded: readEnd,
+	swarm.TurnEnded: readEnd, swarm.ActionEnded: readEnd, swarm.CheckEnded: readEnd, swarm.LoopEnded: readEnd, swarm.CallEnded: readEnd,
 	swarm.HandoffStored: readMail,
 	swarm.Control:       readFact, swarm.ApprovalAsked: readFact, swarm.ApprovalAnswered: readFact,
 	swarm.WaitBegan: readFact, swarm.WaitEnded: readFact, swarm.RunOwned: readFact,

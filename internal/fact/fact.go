@@ -34,7 +34,9 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 		f.Body, err = body[swarm.Consumption](e)
 	case swarm.ReplyOverdue:
 		f.Body, err = body[swarm.Overdue](e)
-	case swarm.TurnEnded, swarm.ActionEnded:
+	case swarm.CheckStarted:
+		f.Body, err = body[swarm.GoalCheck](e)
+	case swarm.TurnEnded, swarm.ActionEnded, swarm.CheckEnded:
 		f.Body, err = body[swarm.CallEnd](e)
 	case swarm.TaskRetrying:
 		f.Body, err = body[swarm.Retry](e)

@@ -28,6 +28,7 @@ type chaos struct {
 	plan   swarm.Plan
 	given  []flow.Call // turns that were asked for and have not started
 	begun  []flow.Call // turns that have started
+	checks []flow.Call // checks of the goal that have not ended
 	cursor map[string]int64
 	asked  []string // growth requests without an answer
 	left   int      // number of actions left
@@ -61,6 +62,10 @@ func (c *chaos) Do(call flow.Call) (flow.Result, error) {
 }
 
 func (c *chaos) Go(call flow.Call) error {
+	if call.Kind == flow.KindCheck {
+		c.checks = append(c.checks, call)
+		return nil
+	}
 	c.given = append(c.given, call)
 	return nil
 }
@@ -83,7 +88,7 @@ func (c *chaos) Next(most time.Duration) (flow.Signal, error) {
 		for ; c.read < len(c.log); c.read++ {
 			e := c.log[c.read]
 			if e.Kind == swarm.CallEnded || e.To == swarm.ToLoop("root") && e.Kind != swarm.Tick && e.Kind != swarm.RunOwned && e.Kind != swarm.WaitBegan &&
-				e.Kind != swarm.WaitEnded && e.Kind != swarm.ApprovalAsked && e.Kind != swarm.ApprovalAnswered && e.Kind != swarm.TurnEnded {
+				e.Kind != swarm.WaitEnded && e.Kind != swarm.ApprovalAsked && e.Kind != swarm.ApprovalAnswered && e.Kind != swarm.TurnEnded && e.Kind != swarm.CheckEnded {
 				continue // the loop told it, or got it as an answer
 			}
 			if s, ok, err := engine.Signal(e); ok || err != nil {
@@ -129,7 +134,7 @@ func (c *chaos) happen(most time.Duration) {
 		word(swarm.CommandRetry, anybody())
 	case chance < 20:
 		c.append(swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop("root")}, swarm.Ownership{Fence: 2})
-		c.given, c.begun = nil, nil // the loop asks for them again
+		c.given, c.begun, c.checks = nil, nil, nil // the loop asks for them again
 	case chance < 26:
 		c.mail(swarm.User, anybody(), swarm.Handoff, "", "", 0)
 	case chance < 30 && len(c.asked) > 0:
@@ -142,6 +147,8 @@ func (c *chaos) happen(most time.Duration) {
 		c.start()
 	case chance < 90 && len(c.begun) > 0:
 		c.end()
+	case len(c.checks) > 0:
+		c.endCheck()
 	case most > 0:
 		c.now = c.now.Add(most)
 		c.append(swarm.Event{Kind: swarm.Tick, To: swarm.ToLoop("root")}, nil)
@@ -240,6 +247,16 @@ func (c *chaos) end() {
 	c.append(e, end)
 }
 
+// endCheck ends a check of the goal, successfully or not.
+func (c *chaos) endCheck() {
+	end := swarm.CallEnd{ID: c.checks[0].ID, Status: swarm.CallOK}
+	if c.rnd.IntN(2) == 0 {
+		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.Unexpected, "why"
+	}
+	c.checks = c.checks[1:]
+	c.append(swarm.Event{Kind: swarm.CheckEnded, To: swarm.ToLoop("root")}, end)
+}
+
 // picture is the part of a team's model in which two models must agree. Only the loop knows of a
 // turn that was asked for and has not started; given lists those. The mail that a turn has read is
 // told right before its end.
@@ -269,6 +286,9 @@ func picture(t *plan.Team, given map[string]bool) string {
 		fmt.Fprintf(&b, "%s owes %s a reply to %s, reminded %v\n", o.To, o.ReplyTo, o.Ref, o.Reminded)
 	}
 	fmt.Fprintf(&b, "open %v, paused %v, closing %q", t.Open, !t.PauseAt.IsZero(), t.Closing)
+	check := t.Check
+	check.Passed = check.Passed && len(given) == 0 // a turn that is given ends it
+	fmt.Fprintf(&b, ", check %s", swarm.Encode(check))
 	return b.String()
 }
 
@@ -280,6 +300,9 @@ func TestTheLoopAndTheLogAgree(t *testing.T) {
 		for _, name := range []string{"lead", "a", "b", "c"} {
 			rule := map[string]*swarm.OnLimit{"b": {Fail: true}, "c": {Use: "q"}}[name]
 			c.plan.Agents = append(c.plan.Agents, swarm.Agent{Name: name, Provider: "p", OnLimit: rule})
+		}
+		if seed%2 == 1 {
+			c.plan.Team.Expect = &swarm.Expect{Command: "make test"}
 		}
 		c.append(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{})
 		c.append(swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1"}, c.plan)

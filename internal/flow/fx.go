@@ -14,6 +14,18 @@ import (
 // Version is stored in a run when it starts. A program with another version refuses to resume it.
 const Version = "3"
 
+// checkedVersion is the version of a run whose goal is checked. A program that does not know of checks
+// would complete such a run unchecked.
+const checkedVersion = "4"
+
+// VersionOf returns the version of the loop that drives a plan.
+func VersionOf(p *swarm.Plan) string {
+	if p.Team != nil && p.Team.Expect != nil {
+		return checkedVersion
+	}
+	return Version
+}
+
 // A Call asks for one effect outside of the loop. It carries references, never bodies.
 type Call struct {
 	ID        string // unique in the run, and the same in a replay: "code/2/1" = task, iteration, attempt
@@ -29,8 +41,8 @@ type Call struct {
 	Since     int64         // sequence number that the loop has read; the turn runner obeys control records after it
 	Want      plan.Want     // for a turn of a swarm: what it is for
 	Provider  string        // for a turn: the provider that does it; "" = its agent's
-	Plan      string        // for an action: key of the stored plan that its agent came with
-	Timeout   time.Duration // for a turn or an action: how long it may take; 0 = as its task says
+	Plan      string        // for an action or a check: key of the stored plan that its agent came with
+	Timeout   time.Duration // for a turn, an action or a check: how long it may take; 0 = as its task says
 	// Reissued says that the loop makes the call again when another process owns the run. So an
 	// engine that resumes the loop starts the call only then. It starts the call as first made, but
 	// with the Timeout of then, which is what earlier starts have left.
@@ -47,6 +59,7 @@ const (
 	KindPlan   = "plan"   // Do: reads the plan stored under Ref
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindAction = "action" // Go: the action that the turn Ref of Agent asks for
+	KindCheck  = "check"  // Go: checks whether the goal is reached; Agent is the lead, and Ref its last turn
 	KindDivide = "divide" // Do: adds workers for the subtasks that the turn Ref names; "" = one for the whole query
 	KindAssign = "assign" // Do: adds a worker for the open entry Ref of the task list
 	KindRemind = "remind" // Do: reminds Agent that the envelope Ref asks for a reply

@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/plan"
+	"swarm/internal/wording"
 )
 
 // A world answers a loop from a script: how each turn ends, and what else happens while it runs. It
@@ -145,7 +146,9 @@ func (w *world) Tell(f flow.Fact) error {
 		}
 		line += fmt.Sprintf(" after %s", b.After)
 	case swarm.RunEnd:
-		w.reason = b.Reason
+		if w.reason = b.Reason; b.Why != nil {
+			w.reason = wording.Text(*b.Why)
+		}
 		line += fmt.Sprintf(" %s %d", b.Status, b.Exit)
 	case swarm.Iteration:
 		line += fmt.Sprintf(" %d/%d", b.Iteration, b.Of)

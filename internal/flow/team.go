@@ -81,6 +81,8 @@ func (t *team) do(s plan.TeamStep) error {
 		return t.fx.Go(c)
 	case plan.TakeAction:
 		return t.takeAction(s)
+	case plan.CheckGoal:
+		return t.checkGoal()
 	case plan.AskPlan:
 		return t.askPlan()
 	case plan.Assign:
@@ -118,6 +120,8 @@ func (t *team) handle(s Signal) error {
 		err = t.turnEnded(s.Agent, s.Result)
 	case swarm.ActionEnded:
 		err = t.actionEnded(s.Agent, s.Result)
+	case swarm.CheckEnded:
+		err = t.checkEnded(s.Result)
 	case swarm.ApprovalAnswered:
 		t.planAnswered(s.Body.(swarm.ApprovalAnswer).ID)
 	case swarm.PlanAdded:
@@ -272,6 +276,9 @@ func (t *team) finish() (Result, error) {
 	}
 	if t.Swarm == nil || end.Answer != "" || len(failed) > 0 {
 		cancelled = nil // a swarm without an answer has not completed
+	}
+	if len(failed) == 0 && t.Unmet() && (t.stop == "" || t.stop == swarm.Mismatch) {
+		return t.endUnmet(end)
 	}
 	return t.conclude(end, failed, cancelled)
 }

@@ -72,6 +72,9 @@ func posted(m plan.Mail) flow.Signal {
 }
 
 func (o *office) Go(c flow.Call) error {
+	if c.Kind == flow.KindCheck {
+		return o.goCheck(c)
+	}
 	for _, text := range strings.Split(o.sends[swarm.TurnID(c.ID)], ",") {
 		if text != "" {
 			o.mail(c.Agent, text)
@@ -93,6 +96,87 @@ func (o *office) Go(c flow.Call) error {
 		}
 	}
 	return nil
+}
+
+// goCheck ends a check as the script says. It counts the checks of the run.
+func (o *office) goCheck(c flow.Call) error {
+	before := len(o.pending)
+	if err := o.world.Go(c); err != nil {
+		return err
+	}
+	for i := before; i < len(o.pending); i++ {
+		if s := &o.pending[i]; s.Kind == swarm.TurnEnded {
+			s.Kind, s.Agent, s.Task, s.Turn = swarm.CheckEnded, "", "", ""
+		}
+	}
+	return nil
+}
+
+// A team whose goal is checked is completed only after the check has passed.
+func TestCheckedTeam(t *testing.T) {
+	done := map[string]bool{"lead/1/1": true, "lead/2/1": true, "lead/3/1": true}
+	urged := func(n int) string {
+		return "urge lead: " + wording.Text(swarm.NewMessage(swarm.ToldCheck, strconv.Itoa(n), "2", "why"))
+	}
+	for _, c := range []struct {
+		name string
+		o    office
+		want string
+	}{
+		{"it passes", office{done: done}, "go lead/1/1; check_started; go goal_check/1; run_ended completed 0"},
+		{"a team that is idle is checked too", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; check_started; go goal_check/1; run_ended completed 0"},
+		{"it fails, and the lead has it fixed", office{done: done, world: world{ends: map[string]string{"goal_check/1": "unexpected"}}, sends: map[swarm.TurnID]string{"lead/2/1": "coder fix it"}},
+			"go lead/1/1; check_started; go goal_check/1; " + urged(1) + "; go lead/2/1; go coder/1/1; check_started; go goal_check/2; run_ended completed 0"},
+		{"it fails too often", office{done: done, world: world{ends: map[string]string{"goal_check/1": "unexpected", "goal_check/2": "unexpected"}}},
+			"go lead/1/1; check_started; go goal_check/1; " + urged(1) + "; go lead/2/1; check_started; go goal_check/2; run_ended failed 1: the goal is not reached (failed checks: 2): why"},
+		{"mail that comes meanwhile is read, and the goal checked again", office{world: world{before: map[string]string{"goal_check/1": "mail coder"}}},
+			"go lead/1/1; check_started; go goal_check/1; go coder/1/1; check_started; go goal_check/2; run_ended completed 0"},
+		{"a person ends the run: its goal is checked once", office{world: world{ends: map[string]string{"goal_check/1": "unexpected"}, before: map[string]string{"lead/1/1": "close"}}},
+			"go lead/1/1; check_started; go goal_check/1; run_ended failed 1: the goal is not reached (failed checks: 1): why"},
+		{"a person ends it during the check", office{done: done, world: world{ends: map[string]string{"goal_check/1": "unexpected"}, before: map[string]string{"goal_check/1": "close"}}},
+			"go lead/1/1; check_started; go goal_check/1; run_ended failed 1: the goal is not reached (failed checks: 1): why"},
+		{"the run is cancelled during the check", office{done: done, world: world{ends: map[string]string{"goal_check/1": "cut"}, before: map[string]string{"goal_check/1": "cancel"}}},
+			"go lead/1/1; check_started; go goal_check/1; run_ended cancelled 1: the run was cancelled"},
+		{"the run is cancelled before the check", office{done: done, world: world{before: map[string]string{"lead/1/1": "cancel"}}},
+			"go lead/1/1; run_ended cancelled 1: the run was cancelled"},
+		{"the lead is cancelled during the check", office{done: done, world: world{ends: map[string]string{"goal_check/1": "unexpected"}, before: map[string]string{"goal_check/1": "cancel lead"}}},
+			"go lead/1/1; check_started; go goal_check/1; agent_ended lead; return lead: it was cancelled; run_ended cancelled 1: the run was cancelled"},
+		{"where an agent has failed there is nothing to check", office{
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; run_ended failed 1: @coder failed"},
+		{"the run is paused during the check", office{world: world{before: map[string]string{"goal_check/1": "pause"}, after: map[string]string{"goal_check/1": "resume"}}},
+			"go lead/1/1; check_started; go goal_check/1; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
+		{"another process makes a check again that was cut", office{world: world{ends: map[string]string{"goal_check/1": "never"}, before: map[string]string{"goal_check/1": "owned"}}},
+			"go lead/1/1; check_started; go goal_check/1; go goal_check/1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &c.o
+			o.now = time.Unix(0, 0)
+			o.plan.Team = &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute, Expect: &swarm.Expect{Command: "make test"}, MaxChecks: 2}
+			for _, name := range []string{"lead", "coder", "tester"} {
+				o.plan.Agents = append(o.plan.Agents, swarm.Agent{Name: name})
+			}
+			o.mail(swarm.User, "lead the goal")
+			o.signal(owned)
+			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team", Ref: "plan:1"}); err != nil && err != errStuck {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, line := range o.told {
+				if word, _, _ := strings.Cut(line, " "); !strings.HasPrefix(word, "task_") || word == "task_retrying" {
+					told = append(told, line)
+				}
+			}
+			got := strings.Join(told, "; ")
+			if o.reason != "" {
+				got += ": " + o.reason
+			}
+			if got != c.want {
+				t.Errorf("told\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
 }
 
 func TestTeam(t *testing.T) {

@@ -85,6 +85,7 @@ type shownWait struct {
 	Status    swarm.Status    `json:"status"`
 	Reason    string          `json:"reason,omitempty"`
 	Exit      *int            `json:"exit,omitempty"` // of a run that has ended
+	Goal      *view.Goal      `json:"goal,omitempty"` // of a team: whether its goal was checked
 	Tasks     int             `json:"tasks"`
 	Done      int             `json:"done"`
 	Happened  []string        `json:"happened"`
@@ -145,7 +146,7 @@ func (s *Server) waitRun(ctx context.Context, a struct {
 
 // fill adds the state of the run, and what to do next.
 func (w *shownWait) fill(p *view.Picture, mayAnswer bool, now time.Time) {
-	w.Status, w.Reason, w.Tasks, w.Usage = p.Status, p.Reason, len(p.Tasks), p.Usage
+	w.Status, w.Reason, w.Tasks, w.Usage, w.Goal = p.Status, p.Reason, len(p.Tasks), p.Usage, p.Goal
 	for i := range p.Tasks {
 		if p.Tasks[i].Status == swarm.Completed {
 			w.Done++
@@ -194,6 +195,7 @@ type shownState struct {
 	Reason string       `json:"reason,omitempty"`
 	Tasks  []shownTask  `json:"tasks,omitempty"`
 	Report string       `json:"report,omitempty"` // of a team's lead
+	Goal   *view.Goal   `json:"goal,omitempty"`   // of a team: whether its goal was checked
 	Task   string       `json:"task,omitempty"`   // whose output this is; a swarm's answer has none
 	Output string       `json:"output,omitempty"`
 	Bytes  int          `json:"bytes,omitempty"`  // of the whole output
@@ -218,7 +220,7 @@ func (s *Server) readRun(_ context.Context, a struct {
 	if err != nil {
 		return nil, err
 	}
-	shown := shownState{Run: l.ID, Kind: string(p.Kind), Status: p.Status, Reason: p.Reason, Report: p.Report, Usage: p.Usage}
+	shown := shownState{Run: l.ID, Kind: string(p.Kind), Status: p.Status, Reason: p.Reason, Report: p.Report, Goal: p.Goal, Usage: p.Usage}
 	var names []string
 	for i := range p.Tasks {
 		t := &p.Tasks[i]

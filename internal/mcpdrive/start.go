@@ -54,17 +54,18 @@ func (s *Server) runPipeline(ctx context.Context, a struct {
 }
 
 func (s *Server) runTeam(ctx context.Context, a struct {
-	Goal   string   `json:"goal"`
-	To     string   `json:"to"`
-	Done   []string `json:"done"`
-	Budget budget   `json:"budget"`
+	Goal        string   `json:"goal"`
+	To          string   `json:"to"`
+	Done        []string `json:"done"`
+	DoneCommand string   `json:"done_command"`
+	Budget      budget   `json:"budget"`
 },
 ) (any, error) {
 	if a.Goal == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the goal is empty").WithHint("write what the team is to do")
 	}
 	r := s.request(a.Budget)
-	r.Goal, r.To, r.Done = a.Goal, a.To, a.Done
+	r.Goal, r.To, r.Done, r.DoneCommand = a.Goal, a.To, a.Done, a.DoneCommand
 	return started(s.Start(ctx, r))
 }
 

@@ -44,6 +44,7 @@ type TeamState struct {
 	Now      time.Time `json:"now,omitzero"`      // time of the newest fact
 	Planned  bool      `json:"planned,omitempty"` // a plan was added
 	Limits   Limits    `json:"limits,omitempty"`  // of providers, that are reached
+	Check    Check     `json:"check,omitzero"`    // of the goal
 	// Swarm is set if the team is a swarm.
 	Swarm *SwarmState `json:"swarm,omitempty"`
 }
@@ -125,6 +126,7 @@ const (
 	ClosedByBudget Closing = "spent"     // the budget is spent
 	ClosedByLoss   Closing = "lost"      // the lead has ended, and a team cannot go on without it
 	ClosedByStray  Closing = "astray"    // a turn does not match the call, so no further turn can be trusted
+	ClosedByCheck  Closing = "unmet"     // the goal was checked too often without success
 	ClosedByStall  Closing = "stalled"   // it made no progress, and no person is there to decide
 )
 
@@ -248,12 +250,16 @@ func (m *Member) nextTurn() swarm.TurnID {
 	return swarm.NewTurnID(m.Name, m.Turns, m.Attempt+1)
 }
 
-// Running is the number of turns that need a slot. A turn that waits for other agents needs none.
+// Running is the number of turns that need a slot, and of checks. A turn that waits for other agents
+// needs none.
 func (t *Team) Running() (n int) {
 	for i := range t.Members {
 		if s := t.Members[i].State; s == MemberRunning || s == MemberCut {
 			n++
 		}
+	}
+	if t.Check.Running {
+		n++
 	}
 	return n
 }

@@ -80,6 +80,10 @@ func (t *Team) Apply(f Fact) {
 		if ok && r.Code == swarm.NotReviewed && t.Swarm != nil {
 			t.silence(t.Member(f.Agent), strings.Join(r.Args, " "))
 		}
+	case swarm.CheckStarted:
+		t.beginCheck(f.Body.(swarm.GoalCheck))
+	case swarm.CheckEnded:
+		t.endCheck(f.Body.(swarm.CallEnd))
 	case swarm.RunEnded:
 		t.Owed = nil
 		for i := range t.Members {
@@ -96,6 +100,7 @@ func (t *Team) Apply(f Fact) {
 func (t *Team) applyTo(m *Member, f *Fact) {
 	switch f.Kind {
 	case swarm.TurnStarted:
+		t.Check.Passed = false
 		m.begin(f.Turn, f.Seq)
 		t.holdBackMember(m)
 		t.startClock(m)
@@ -213,10 +218,18 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	t.summon()
 }
 
-// close records why no turn starts any more. The first reason counts.
+// close records why no turn starts any more. The first reason counts. A later one keeps a failed check
+// of the goal from opening the team again.
 func (t *Team) close(why Closing) {
+	if t.Closing != "" && why != ClosedByLead {
+		t.Check.Last = true
+	}
 	if t.Closing == "" {
 		t.Closing = why
+	}
+	switch why {
+	case ClosedByCancel, ClosedByLoss, ClosedByStray, ClosedByStall: // the run does not count as completed
+		t.Check.Dropped = true
 	}
 }
 
@@ -324,6 +337,7 @@ func (t *Team) applyOwner(gap time.Duration) {
 			m.State, m.For, m.Since = MemberCut, nil, time.Time{}
 		}
 	}
+	t.Check.issued = false // the check of the process before starts over
 	if t.PauseAt.IsZero() {
 		t.postpone(gap)
 	}

@@ -35,6 +35,7 @@ const (
 	Assign                         // add a worker for the open entry Task of the task list
 	AskPlan                        // ask a person whether the workers may begin
 	TakeAction                     // take the action that the worker's turn asks for
+	CheckGoal                      // check whether the goal is reached, or check it again after a change of owner
 )
 
 // Next returns the steps to do now, or none until another fact comes. A step that appends a fact is
@@ -43,7 +44,7 @@ const (
 // The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
 // an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.assignments, t.question, t.actions, t.cutTurns, t.turns, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.division, t.assignments, t.question, t.actions, t.cutTurns, t.turns, t.idleReplies, t.checks} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}
@@ -51,8 +52,11 @@ func (t *Team) Next() []TeamStep {
 	return nil
 }
 
-// going says whether the run is neither paused nor about to end.
-func (t *Team) going() bool { return t.Closing == "" && t.PauseAt.IsZero() }
+// going says whether the run is neither paused nor about to end. No turn starts while the goal is
+// checked: the check sees files that nobody changes.
+func (t *Team) going() bool {
+	return t.Closing == "" && t.PauseAt.IsZero() && !t.Check.Running
+}
 
 // departures ends or restarts the members for which a person wants it, once they have no turn.
 func (t *Team) departures() (steps []TeamStep) {
@@ -167,6 +171,7 @@ func (t *Team) turns() (steps []TeamStep) {
 				if m.Using = ""; len(t.Limits) > 0 {
 					m.Using, _ = t.Limits.Choose(m.Route)
 				}
+				t.Check.Passed = false
 				m.begin(m.nextTurn(), t.Seen)
 				t.holdBackMember(m)
 				t.startClock(m)
@@ -235,7 +240,7 @@ func (t *Team) wanted() bool {
 // Over says whether the run has ended. Either no work is left, or a person, the lead or the budget
 // closed it, and the last turn has ended.
 func (t *Team) Over() bool {
-	if !t.asleep() || t.inTurn() {
+	if !t.asleep() || t.inTurn() || t.checkDue() {
 		return false
 	}
 	return t.Closing != "" || t.Finished()

@@ -262,6 +262,9 @@ func Texts(p *swarm.Plan) (all []swarm.Hash) {
 			all = append(all, t.Expect.Schema)
 		}
 	}
+	if p.Team != nil && p.Team.Expect != nil {
+		all = append(all, p.Team.Expect.Schema)
+	}
 	for _, ag := range p.AllAgents() {
 		all = append(all, ag.Role)
 	}

@@ -72,7 +72,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	for i, arg := range start.Args {
 		start.Args[i] = string(redact([]byte(arg)))
 	}
-	start.Loops = flow.Version
+	start.Loops = flow.VersionOf(p)
 	if start.ID == "" {
 		start.ID = swarm.NewRunID(start.Time)
 	}
@@ -96,7 +96,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	r := &Run{ID: start.ID, home: h, log: log, start: start, redact: redact}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
 	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true}); err == nil {
-		err = r.own(ctx)
+		err = r.own(ctx, p)
 	}
 	if err == nil {
 		err = log.Err()
@@ -147,8 +147,8 @@ func ReadStart(h *statedir.Home, id swarm.RunID) (swarm.RunStart, error) {
 	return start, errors.Join(err, log.Close())
 }
 
-func (r *Run) own(ctx context.Context) (err error) {
-	r.owned, err = r.log.Own(ctx, flow.Version, Lease)
+func (r *Run) own(ctx context.Context, p *swarm.Plan) (err error) {
+	r.owned, err = r.log.Own(ctx, flow.VersionOf(p), Lease)
 	r.fence = r.owned.Fence
 	return err
 }
@@ -160,7 +160,7 @@ func (r *Run) Take(ctx context.Context) error {
 		return err
 	}
 	r.redact = Redactor(p)
-	return r.own(ctx)
+	return r.own(ctx, p)
 }
 
 // Close closes the run's log. If this process owned the run, the run has no owner afterwards.
@@ -209,7 +209,11 @@ type Options struct {
 // observer, and one notifies people. None of them delays the loop.
 func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if r.fence == 0 {
-		if err := r.own(ctx); err != nil {
+		p, err := r.Plan()
+		if err != nil {
+			return view.Picture{}, err
+		}
+		if err := r.own(ctx, p); err != nil {
 			return view.Picture{}, err
 		}
 	}

@@ -62,6 +62,9 @@ func redactPlan(p *swarm.Plan, texts [][]byte, redact func([]byte) []byte) (*swa
 			files[t.Expect.Schema] = t.Expect.SchemaFile
 		}
 	}
+	if p.Team != nil && p.Team.Expect != nil {
+		files[p.Team.Expect.Schema] = p.Team.Expect.SchemaFile
+	}
 	for _, a := range p.AllAgents() {
 		templates[a.Role] = true
 	}

@@ -55,6 +55,8 @@ func DescribeEvent(e *swarm.Event) string {
 			return l.Provider + " is asked again, before its limit resets"
 		}
 		return l.Provider + "'s limit has reset"
+	case swarm.CheckStarted, swarm.CheckEnded:
+		return describeCheck(e)
 	case swarm.BudgetSpent:
 		return "the budget is spent" + why(e)
 	case swarm.Notice:

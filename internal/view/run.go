@@ -79,6 +79,7 @@ type Head struct {
 	Exit      int              `json:"exit"`                // the exit code of `swarm up`; valid when the run has ended
 	Reason    string           `json:"reason,omitempty"`
 	Report    string           `json:"report,omitempty"`    // of a team: its lead's report
+	Goal      *Goal            `json:"goal,omitempty"`      // of a team: how it is seen that its goal is reached; only a picture has it
 	Answer    swarm.TurnID     `json:"answer,omitempty"`    // of a swarm: the turn that holds the answer
 	Unsourced bool             `json:"unsourced,omitempty"` // the answer names no source; only a report knows it, which reads the answer
 	Swarm     *SwarmLimits     `json:"swarm,omitempty"`
@@ -334,7 +335,7 @@ func (r *Run) Picture() Picture {
 		}
 	}
 	p.Findings = append([]Finding(nil), r.findings...)
-	p.Swarm = r.withTaskList()
+	p.Swarm, p.Goal = r.withTaskList(), r.goal()
 	tally := r.tally()
 	p.Votes, p.Tie = tally.Votes, tally.Tie
 	p.Args = append([]string(nil), r.Args...)

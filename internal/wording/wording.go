@@ -22,6 +22,9 @@ var sentences = map[swarm.MessageCode]sentence{
 	swarm.ToldOnlyTwo: {text: "In the last {1} turns that sent messages, only {2} and {3} wrote, to each other. " +
 		"If that brings you no nearer to the goal, decide, or ask another agent."},
 
+	swarm.ToldCheck: {text: "The run checked whether the goal is reached, and it is not (check {1} of {2}). Have this fixed, then report again with report_done:\n{3}"},
+	swarm.GoalUnmet: {text: "the goal is not reached (failed checks: {1}): {2}"},
+
 	swarm.BackFailed:    {text: "it failed: {1}"},
 	swarm.BackCancelled: {text: "it was cancelled"},
 	swarm.BackEnded:     {text: "it has ended"},

@@ -20,7 +20,7 @@ import (
 
 // passOn is the work of a team: mail goes once round. The agent a fails at first, after half of its
 // work. The lead is asked for a reply and forgets it at first. The agent b says that it has sent a
-// message, and has not.
+// message, and has not. If the goal is checked, the check fails at first.
 func passOn(ctx context.Context, r provider.Request) (string, error) {
 	send := func(args string) error {
 		_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
@@ -39,6 +39,8 @@ func passOn(ctx context.Context, r provider.Request) (string, error) {
 		err = errors.Join(send(`{"to":"b","message":"first half"}`), write("whole.txt"), send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`))
 	case r.Turn == "lead/3/1":
 		err = send(`{"to":"a","message":"thanks"}`)
+	case r.Turn == "lead/4/1": // the goal is not reached, and it is told so
+		err = write("goal.txt")
 	}
 	if r.Turn == "b/1/1" {
 		return "I sent the result to @lead.", err
@@ -52,6 +54,13 @@ func teamPlan() swarm.Plan {
 	for _, name := range []string{"lead", "a", "b"} {
 		p.Agents = append(p.Agents, swarm.Agent{Name: name, Provider: "team", Permissions: swarm.Permissions{Spawn: true}})
 	}
+	return p
+}
+
+// checkedPlan is a team whose goal is checked.
+func checkedPlan() swarm.Plan {
+	p := teamPlan()
+	p.Team.Expect = &swarm.Expect{File: "goal.txt"}
 	return p
 }
 
@@ -106,9 +115,9 @@ func inOtherWords(m swarm.Message) swarm.Message { return swarm.NewMessage(m.Cod
 
 // A team continues after a crash at any append as if there was none. No message is lost or sent
 // twice. Each envelope is consumed by one committed turn. The changes of each turn are reported
-// once, and whole.
+// once, and whole. Each check of the goal begins and ends once in the log.
 func teamCrashes(t *testing.T, run Subject) {
-	clean := newTeamHarness(t, run, teamPlan())
+	clean := newTeamHarness(t, run, checkedPlan())
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
@@ -117,11 +126,15 @@ func teamCrashes(t *testing.T, run Subject) {
 	if !slices.Contains(want, "turn_ended b b/2/1") {
 		t.Fatalf("who claimed to have sent something was not told:\n%s", strings.Join(want, "\n"))
 	}
+	if checks := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return !strings.HasPrefix(line, "check_") }); !slices.Equal(checks, []string{"check_ended", "check_ended", "check_started", "check_started"}) ||
+		!slices.Contains(want, "turn_ended lead lead/4/1") {
+		t.Fatalf("the goal was checked so: %v\n%s", checks, strings.Join(want, "\n"))
+	}
 	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
-		b := newTeamHarness(t, run, teamPlan())
+		b := newTeamHarness(t, run, checkedPlan())
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 	"swarm"
 	"swarm/internal/engine"
 	"swarm/internal/excerpt"
+	"swarm/internal/flow"
 )
 
 // The replayed loop has to decide what the recorded one did, in the same order: the facts that it
@@ -126,9 +127,17 @@ func describe(e *swarm.Event) string {
 	return string(e.Kind)
 }
 
-// compareExpect compares the conditions of a task with the recorded ones. The recorded turns were
-// checked by those, and a replay cannot check them again: it has no files and starts no commands.
-func (p *player) compareExpect(task string) *swarm.Error {
+// compareExpect compares the conditions of a task, or of a team's goal, with the recorded ones. The
+// recorded run was checked by those, and a replay cannot check them again: it has no files and starts
+// no commands.
+func (p *player) compareExpect(c flow.Call) *swarm.Error {
+	if c.Kind == flow.KindCheck {
+		if p.was == nil || p.is == nil || p.was.Team == nil || p.is.Team == nil || sameExpect(p.was.Team.Expect, p.is.Team.Expect) {
+			return nil
+		}
+		return p.mismatch("team.expect was another when the run was recorded")
+	}
+	task := c.Task
 	was, is := findTask(p.was, task), findTask(p.is, task)
 	if was == nil || is == nil || sameExpect(was.Expect, is.Expect) {
 		return nil
@@ -201,7 +210,7 @@ func (p *player) changed() string {
 		}
 	}
 	if p.was.Team != nil && p.is.Team != nil {
-		compare("team.", reflect.ValueOf(*p.was.Team), reflect.ValueOf(*p.is.Team))
+		compare("team.", reflect.ValueOf(*p.was.Team), reflect.ValueOf(*p.is.Team), "Done")
 	}
 	if len(keys) == 0 {
 		return ""

@@ -69,6 +69,9 @@ func (p *player) endOpenTurn() (flow.Signal, error) {
 	}
 	e := swarm.NewEvent(swarm.TurnEnded, end)
 	e.Key, e.To, e.Task, e.Agent, e.Turn = swarm.EndKey(c.ID), swarm.ToLoop(p.loop.ID), c.Task, c.Agent, swarm.TurnID(c.ID)
+	if c.Kind == flow.KindCheck { // it is the run's, and not its lead's
+		e.Kind, e.Task, e.Agent, e.Turn = swarm.CheckEnded, "", "", ""
+	}
 	if _, err := p.new.put(0, e); err != nil {
 		return flow.Signal{}, err
 	}

@@ -23,7 +23,7 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 		})
 	case swarm.TurnStarted:
 		return rewrite(e, func(_ *swarm.Event, s *swarm.TurnStart) { p.renumberStart(s) })
-	case swarm.TurnEnded, swarm.ActionEnded, swarm.CallEnded, swarm.LoopEnded:
+	case swarm.TurnEnded, swarm.ActionEnded, swarm.CheckEnded, swarm.CallEnded, swarm.LoopEnded:
 		return rewrite(e, func(_ *swarm.Event, c *swarm.CallEnd) {
 			c.Inputs, c.Wrote = p.inputs(c.Inputs), p.new.number(c.Wrote)
 		})

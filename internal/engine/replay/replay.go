@@ -163,14 +163,18 @@ func (p *player) Go(c flow.Call) error {
 		if said, err := p.compareCall(end, c); said != nil || err != nil {
 			return p.leave(c.ID, said, err)
 		}
-		if said := p.compareExpect(c.Task); said != nil {
+		if said := p.compareExpect(c); said != nil {
 			return p.leave(c.ID, said, nil)
 		}
 	case !has && !p.ended:
 		return nil // The recorded process stopped before it began the turn.
 	}
 	if !has || first < p.copied {
-		return p.leave(c.ID, p.missing("the turn "+c.ID), nil)
+		what := "the turn " + c.ID
+		if c.Kind == flow.KindCheck {
+			what = "a check of the goal"
+		}
+		return p.leave(c.ID, p.missing(what), nil)
 	}
 	return nil
 }
@@ -338,7 +342,7 @@ func (p *player) Next(time.Duration) (flow.Signal, error) {
 		if !ok || p.left[i] || e.Kind == swarm.CallEnded {
 			continue
 		}
-		if e.Kind == swarm.TurnEnded {
+		if e.Kind == swarm.TurnEnded || e.Kind == swarm.CheckEnded {
 			delete(p.open, s.Result.ID)
 		}
 		p.now = e.Time
