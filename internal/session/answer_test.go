@@ -59,9 +59,9 @@ func TestApproveAndDeny(t *testing.T) {
 	}
 	command("/approve", "there are no open requests")
 	tasks := append(x.say("@pm deploy &"), x.say("@ba deploy &")...)
-	x.until("@pm: blocked: /approve @pm lets it use Bash make deploy")
-	x.until("@ba: blocked: /approve @ba lets it use Bash make deploy")
-	command("/approve", "@pm wants to use Bash make deploy\n")
+	x.until("@pm: blocked: /approve @pm lets it run make deploy")
+	x.until("@ba: blocked: /approve @ba lets it run make deploy")
+	command("/approve", "@pm wants to run make deploy\n")
 	command("/deny nosuch", `there is no request "nosuch"`)
 	face := x.Face(t.Context())
 	if all := face.Complete("/approve pm", 11); len(all) != 1 || !strings.HasPrefix(all[0].Text, "pm_1/1/1/") || all[0].Start != 9 || all[0].End != 11 {
@@ -73,8 +73,8 @@ func TestApproveAndDeny(t *testing.T) {
 	if all := face.Complete("/appr", 5); len(all) != 1 || all[0].Text != "/approve" {
 		t.Errorf("/appr can become %+v", all)
 	}
-	command("/approve @pm", "@pm may use Bash make deploy")
-	command("/deny ba_1", "@ba may not use Bash make deploy")
+	command("/approve @pm", "@pm may run make deploy")
+	command("/deny ba_1", "@ba may not run make deploy")
 	_, err = x.Wait(t.Context(), tasks)
 	x.must(err)
 	if got := x.outputOf("pm"); got != "deployed" {

@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/toolrule"
 )
 
 // asker returns the function by which a provider asks a person for approval. The question and the
@@ -32,7 +33,7 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 		case "auto":
 			return true, "", nil
 		case "deny":
-			return false, "", swarm.Errorf(swarm.Denied, "`approvals: {tools: deny}` in the compose file")
+			return r.denyTool(w, a)
 		}
 		a.What, a.Tool = r.clean(a.What), r.clean(a.Tool)
 		if a.Input = json.RawMessage(r.clean(string(a.Input))); len(a.Input) > maxNoted {
@@ -53,6 +54,21 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 	}
 }
 
+// denyTool refuses a tool without asking a person. The turn of a task then fails at its end. An agent of
+// a team is told instead, and its turn goes on: another attempt would repeat what it has done. A notice
+// says what to write if the agent may.
+func (r *Runner) denyTool(w *work, a swarm.Approval) (ok bool, reason string, err error) {
+	const why = "`approvals: {tools: deny}` in the compose file"
+	if w.plan.Team == nil {
+		return false, "", swarm.Errorf(swarm.Denied, "%s", why)
+	}
+	lines := r.clean(toolrule.Lines(w.agent.Name, w.agent.Tools, toolrule.Suggest(a.Tool, a.Input)))
+	if w.asked.tell(lines) {
+		r.notice(w, "it was not allowed to use "+a.Tool+": "+why, "if it may, write "+lines)
+	}
+	return false, why + ". Go on without it, and report what you could not do", nil
+}
+
 // recordQuestion appends a question. A conflict means that an earlier start asked it in other
 // words, since some programs put a new number into each request. The stored question stands.
 func (r *Runner) recordQuestion(ctx context.Context, w *work, a swarm.Approval) error {
@@ -70,6 +86,18 @@ type unanswered struct {
 	mu    sync.Mutex
 	open  []swarm.Approval
 	times map[string]int
+	told  map[string]bool // lines to paste that a notice has given
+}
+
+// tell reports whether a notice is to be given, which is once for the same text.
+func (u *unanswered) tell(lines string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.told[lines] {
+		return false
+	}
+	put(&u.told, lines, true)
+	return true
 }
 
 // next returns the id of a question that is asked now. The first request has its own id, and each

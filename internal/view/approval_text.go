@@ -21,13 +21,22 @@ const (
 	mostOther      = 60  // of any other member
 )
 
+// verbs say in plain words what well-known tools of coding agents do to the main part of their input.
+var verbs = map[string]string{
+	"Bash": "run", "Write": "write", "Edit": "edit", "MultiEdit": "edit", "NotebookEdit": "edit", "Read": "read",
+	"WebFetch": "fetch", "WebSearch": "search the web for",
+}
+
 // DescribeApproval returns in one line what an agent asks for: the action and its input. People can
 // only approve what they see, so invisible characters are written out, and the end of a long text
 // is shown, too.
 func DescribeApproval(a swarm.Approval) string {
 	what := visible(a.What)
-	if what == "" {
-		what = "use " + visible(a.Tool)
+	if plain := "use " + visible(a.Tool); what == "" || what == plain {
+		what = plain
+		if verb := verbs[a.Tool]; verb != "" && len(a.Input) > 0 && a.Input[0] == '{' {
+			what = verb
+		}
 	}
 	if a.Retry != nil && a.Retry.Failure != "" {
 		return shorten(what+" after: "+visible(a.Retry.Failure), maxDescription)
@@ -55,6 +64,7 @@ func input(body []byte) string {
 		return shorten(visible(value(body)), mostMain)
 	}
 	var first, rest []string
+	said := ""
 	m := members{rest: body}
 	for m.next() {
 		key := value([]byte(`"` + string(m.key) + `"`))
@@ -63,12 +73,16 @@ func input(body []byte) string {
 			first = append(first, shorten(text, mostMain))
 			continue
 		}
+		if key == "description" && text != "" { // the agent's own words about the call
+			said = " (" + shorten(text, mostOther) + ")"
+			continue
+		}
 		rest = append(rest, visible(key)+"="+shorten(text, mostOther))
 	}
 	if m.bad {
 		return shorten(visible(string(body)), mostMain)
 	}
-	return strings.Join(append(first, rest...), " ")
+	return strings.Join(append(first, rest...), " ") + said
 }
 
 // value returns a string without its quotes, and any other value as it is written.

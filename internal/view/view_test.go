@@ -373,7 +373,7 @@ func TestApprovals(t *testing.T) {
 	if task := p.Abandoned("gone").Tasks[0]; len(task.Waits) != 1 {
 		t.Errorf("of a run that nobody drives, the task waits for %v", task.Waits)
 	}
-	if chain, err := fold(t, New("r1"), s.events).Why("plan"); err != nil || !strings.Contains(chain.String(), "a person: may it use Bash make? swarm approve a1") {
+	if chain, err := fold(t, New("r1"), s.events).Why("plan"); err != nil || !strings.Contains(chain.String(), "a person: may it run make? swarm approve a1") {
 		t.Errorf("why: %s, %v", chain, err)
 	}
 	s.tell(swarm.Event{Kind: swarm.ApprovalAnswered, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.ApprovalAnswer{ID: "a1", OK: true})

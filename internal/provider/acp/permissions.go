@@ -233,7 +233,7 @@ func (t *turn) deniedError(gaveUp bool) *swarm.Error {
 	if first.reason != "" {
 		e.Msg += ": " + t.redactor.String(first.reason)
 	}
-	return e.WithHint("if it should, add to the agent: tools: [%s]", t.redactor.String(strings.Join(names, ", ")))
+	return e.WithHint("if it may, write %s", t.redactor.String(toolrule.Lines(t.r.Agent, t.r.Tools, names...)))
 }
 
 // toolsEntry returns the entry of `tools` that would allow the call: the tool's name if it is a

@@ -47,13 +47,13 @@ func TestClaudeAsks(t *testing.T) {
 			return a.Tool == "Write", "no make", nil
 		},
 			want: denied("no make") + "\n" + allowed(`{"content":"x","file_path":"/a"}`), asked: `use Bash {"command":"make","timeout":5} []; use Write {"content":"x","file_path":"/a"} [/a /b]`},
-		"by the file": {asks: bash, ask: never, want: denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []`, hint: `add "Bash" to`},
+		"by the file": {asks: bash, ask: never, want: denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []`, hint: `tools: ["Bash(make:*)"]}}`},
 		"no, and by the file": {asks: bash + "\n" + write("/a"), ask: func(ctx context.Context, a swarm.Approval) (bool, string, error) {
 			if a.Tool == "Bash" {
 				return no(ctx, a)
 			}
 			return never(ctx, a)
-		}, want: denied("use go build") + "\n" + denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []; use Write {"content":"x","file_path":"/a"} [/a /b]`, hint: `add "Write" to`},
+		}, want: denied("use go build") + "\n" + denied("the file says no"), asked: `use Bash {"command":"make","timeout":5} []; use Write {"content":"x","file_path":"/a"} [/a /b]`, hint: `tools: [Write]}}`},
 		"ours":                  {asks: `{"subtype":"can_use_tool","tool_name":"mcp__swarm__send_handoff","input":{}}`, ask: no, want: allowed("{}")},
 		"another":               {asks: `{"subtype":"mcp_message"}` + "\n" + bash, ask: yes, want: "swarm does not know mcp_message\n" + allowed(`{"command":"make","timeout":5}`), asked: `use Bash {"command":"make","timeout":5} []`},
 		"a command in PLANNING": {asks: bash, ask: yes, phase: swarm.PlanningPhase, want: denied("the phase PLANNING forbids Bash, which may change files; " + planning), hint: "PLANNING"},
@@ -227,7 +227,7 @@ func TestCodexAsks(t *testing.T) {
 		"a form":              {asks: codexForm + "\n" + codexCommand, ask: yes, want: "swarm does not know mcpServer/elicitation/request\n" + accept, asked: command},
 		"another":             {asks: `{"method":"item/tool/requestUserInput","params":{"questions":[]}}` + "\n" + codexCommand, ask: yes, want: "swarm does not know item/tool/requestUserInput\n" + accept, asked: command},
 		"by the file":         {asks: codexCommand, ask: never, want: decline, asked: command, hint: "approvals: {tools: ask}"},
-		"a tool, by the file": {asks: codexTool, ask: never, want: `{"action":"decline"}`, asked: `use mcp__github__list {"n":1} []`, hint: `add "mcp__github" to`},
+		"a tool, by the file": {asks: codexTool, ask: never, want: `{"action":"decline"}`, asked: `use mcp__github__list {"n":1} []`, hint: `tools: [mcp__github]}}`},
 		"in PLANNING":         {asks: codexCommand, ask: yes, phase: swarm.PlanningPhase, want: decline, hint: "PLANNING"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 	"swarm/internal/excerpt"
 	"swarm/internal/permission"
 	"swarm/internal/provider"
+	"swarm/internal/toolrule"
 )
 
 // failure makes the error of a program that reports a failure. status is the answer of its model's
@@ -65,5 +67,8 @@ func (t *turn) deniedError(tool, input, allow string) *swarm.Error {
 	if errors.As(permission.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") {
 		return e.WithHint("%s", shut.Hint)
 	}
-	return e.WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)
+	if allow == tool {
+		allow = toolrule.Suggest(tool, json.RawMessage(input))
+	}
+	return e.WithHint("if it may, write %s", t.redactor.String(toolrule.Lines(t.request.Agent, t.request.Tools, allow)))
 }
