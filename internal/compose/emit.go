@@ -29,14 +29,7 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	if d := c.file.Desks; d.given() {
 		p.Desks = c.folder(d.value)
 	}
-	if n := settings.Notify; n.Bell || n.Webhook != "" || len(n.Command) > 0 {
-		p.Notify = &swarm.ProviderSpec{
-			Name:    providerkind.Notify,
-			Kind:    providerkind.Notify,
-			Command: n.Command,
-			BaseURL: n.Webhook,
-		}
-	}
+	p.Notify = settings.Notify.spec()
 	if limits := (swarm.TopicLimits{Entries: settings.Swarm.WorkspaceMaxEntries, Chars: settings.Swarm.WorkspaceSnippetChars}); limits != swarm.DefaultTopics {
 		p.Topics = &limits
 	}

@@ -198,7 +198,10 @@ type notifyKeys struct {
 	section
 	Command list[text] `key:"command" loose:"" doc:"A program to run; {text} is the message."`
 	Bell    boolean    `key:"bell" doc:"Ring the terminal's bell."`
-	Webhook text       `key:"webhook" doc:"A URL to which the message is posted."`
+	Webhook text       `key:"webhook" doc:"A URL to which {\"text\": …} is posted; $NAME takes it from the environment."`
+	Slack   text       `key:"slack" doc:"The same for an incoming webhook of Slack: $NAME, because its URL is a secret."`
+	Ntfy    text       `key:"ntfy" doc:"A topic of ntfy: https://ntfy.sh/my-topic, or $NAME."`
+	Desktop boolean    `key:"desktop" doc:"Show a message on the desktop, by notify-send or osascript."`
 }
 
 type budgetKeys struct {

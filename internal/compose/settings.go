@@ -13,6 +13,7 @@ import (
 
 	"swarm"
 	"swarm/internal/contextpack"
+	"swarm/internal/providerkind"
 	"swarm/internal/secret"
 )
 
@@ -36,6 +37,29 @@ type Notify struct {
 	Command []string `json:"command,omitempty"`
 	Bell    bool     `json:"bell,omitempty"`
 	Webhook string   `json:"webhook,omitempty"`
+	Slack   string   `json:"slack,omitempty"`
+	Ntfy    string   `json:"ntfy,omitempty"`
+	Desktop bool     `json:"desktop,omitempty"`
+}
+
+// spec returns the provider that notifies a person; nil = none. Of several ways the first counts.
+func (n Notify) spec() *swarm.ProviderSpec {
+	spec := &swarm.ProviderSpec{Name: providerkind.Notify, Kind: providerkind.Notify}
+	switch {
+	case len(n.Command) > 0:
+		spec.Command = n.Command
+	case n.Webhook != "":
+		spec.BaseURL = n.Webhook
+	case n.Slack != "":
+		spec.BaseURL, spec.API = n.Slack, "slack"
+	case n.Ntfy != "":
+		spec.BaseURL, spec.API = n.Ntfy, "ntfy"
+	case n.Desktop:
+		spec.API = "desktop"
+	case !n.Bell:
+		return nil
+	}
+	return spec
 }
 
 // TeamRules are how a team works, and the rules for all its goals. The context pack contains them.
@@ -95,7 +119,8 @@ func (c *compiler) settings() Settings {
 	set(&s.ReplyTimeout, f.ReplyTimeout.at, f.ReplyTimeout.value)
 	set(&s.Approvals.Spawn, f.Approvals.Spawn.at, f.Approvals.Spawn.value)
 	set(&s.Approvals.Tools, f.Approvals.Tools.at, f.Approvals.Tools.value)
-	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
+	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value,
+		Slack: f.Notify.Slack.value, Ntfy: f.Notify.Ntfy.value, Desktop: f.Notify.Desktop.value}
 	s.Team.Done, s.Team.OnStall = texts(f.Team.Done), swarm.OnStall(f.Team.OnStall.value)
 	s.Team.Expect, s.Team.MaxChecks = c.teamExpect, int(f.Team.MaxChecks.value)
 	set(&s.Team.Retries, f.Team.Retries.at, new(int(f.Team.Retries.value)))
@@ -145,10 +170,7 @@ func (c *compiler) checkSettings() {
 			c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
 		}
 	}
-	c.checkURL(
-		f.Notify.Webhook,
-		"take it out, and write command: [program, \"{text}\"] for one that finds it in its environment",
-	)
+	c.checkNotify(&f.Notify)
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkExpect(&f.Team.Expect, "the run's folder", "it")
 	c.teamExpect = c.expect(f.Team.Expect)
@@ -165,6 +187,23 @@ func (c *compiler) checkSettings() {
 			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).
 				WithHint("%s", c.didYouMean(a.value, c.agentNames))
 		}
+	}
+}
+
+// checkNotify checks how a person is notified. $NAME stands for an address in the environment. The
+// address of a Slack webhook lets anybody write there, so it never stands in the file.
+func (c *compiler) checkNotify(n *notifyKeys) {
+	for key, address := range map[string]text{"webhook": n.Webhook, "slack": n.Slack, "ntfy": n.Ntfy} {
+		if _, reference := secret.Reference(address.value); reference {
+			continue
+		}
+		const slack = "hooks.slack.com"
+		if u, err := url.Parse(address.value); address.given() && (key == "slack" || err == nil && u.Host == slack) && (err != nil || u.Hostname() != "127.0.0.1") {
+			c.fail(address.node, "the address of a Slack webhook is a secret, which would be stored with the run").
+				WithHint("write slack: $SLACK_WEBHOOK, and set that variable to the address")
+			continue
+		}
+		c.checkURL(address, "write "+key+": $NAME, and set that variable of the environment to the address")
 	}
 }
 

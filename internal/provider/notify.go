@@ -3,28 +3,49 @@ package provider
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/process"
+	"swarm/internal/secret"
 )
 
 // notifyPatience is the timeout for notifying a person.
 const notifyPatience = 10 * time.Second
 
-// A notifier notifies a person by a command, a webhook or the terminal's bell. It never fails: a
-// missed notification is no reason to stop the work, so it is only reported.
+// The formats of notifications, which are the API of their [swarm.ProviderSpec].
+const (
+	SlackFormat   = "slack"
+	NtfyFormat    = "ntfy"
+	DesktopFormat = "desktop" // a message of the operating system, by a program of it
+)
+
+// A notifier notifies a person by a command, a webhook, a message on the desktop or the terminal's
+// bell. It never fails: a missed notification is no reason to stop the work, so it is only reported.
 type notifier struct {
 	command *command
 	webhook string
+	format  string
 }
 
 func newNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
-	n := &notifier{webhook: spec.BaseURL}
+	n := &notifier{webhook: spec.BaseURL, format: spec.API}
+	if name, ok := secret.Reference(n.webhook); ok {
+		if n.webhook = os.Getenv(name); n.webhook == "" {
+			return nil, swarm.Errorf(swarm.BadInput, "the environment has no %s, which notify names", name).WithHint("set it to the address, or leave out notify")
+		}
+	}
+	if n.format == DesktopFormat {
+		spec.Command = desktopCommand(runtime.GOOS)
+	}
 	if len(spec.Command) > 0 {
 		args := make([]string, len(spec.Command))
 		for i, arg := range spec.Command {
@@ -67,22 +88,53 @@ func (n *notifier) notify(ctx context.Context, r Request) error {
 		_, err := n.command.Turn(ctx, r, func(swarm.Delta) {})
 		return err
 	case n.webhook != "":
-		return post(ctx, n.webhook, r.Prompt)
+		return n.post(ctx, r.Prompt)
 	}
 	return ring()
 }
 
-// post sends {"text": …}, which most chats accept.
-func post(ctx context.Context, url, text string) error {
-	body := swarm.Encode(map[string]string{"text": text})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return err
+// desktopCommand is the program that shows a message on the desktop of an operating system. A text
+// cannot become an option or a part of a script.
+func desktopCommand(system string) []string {
+	if system == "darwin" {
+		return []string{"osascript", "-e", "on run argv", "-e", `display notification (item 1 of argv) with title "swarm"`, "-e", "end run", "{text}"}
 	}
-	req.Header.Set("Content-Type", "application/json")
+	return []string{"notify-send", "--app-name=swarm", "--", "swarm", "{text}"}
+}
+
+// maxNtfy is the longest text that ntfy shows as a message. It makes a file of a longer one.
+const maxNtfy = 4000
+
+// body returns the body of a notification and its type.
+func (n *notifier) body(text string) (body []byte, kind string) {
+	switch n.format {
+	case SlackFormat: // & < > begin markup
+		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+		return swarm.Encode(map[string]string{"text": escaped}), "application/json"
+	case NtfyFormat:
+		return []byte(excerpt.Head(text, maxNtfy)), "text/plain; charset=utf-8"
+	}
+	return swarm.Encode(map[string]string{"text": text}), "application/json" // which most chats accept
+}
+
+// post sends a notification to the webhook. No error has the address: it may be all that a stranger
+// needs to write there.
+func (n *notifier) post(ctx context.Context, text string) error {
+	body, kind := n.body(text)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.webhook, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the address of the webhook is not one")
+	}
+	req.Header.Set("Content-Type", kind)
+	if n.format == NtfyFormat {
+		req.Header.Set("Title", "swarm")
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		return fmt.Errorf("%s: %w", req.URL.Host, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -19,8 +20,9 @@ const (
 )
 
 // notify tells a person when the run needs them, by the provider that the plan names: an approval
-// is asked, a task is blocked, the run has paused itself. It works in a goroutine of its own, and
-// the run never waits for it. The first failure becomes a notice. The function ends it.
+// is asked, a task is blocked, the run has paused itself, a provider's limit is reached, the run has
+// ended. It works in a goroutine of its own, and the loop never waits for it. The first failure becomes
+// a notice. The function ends it, once a person was told of the run's end.
 func (d *driver) notify(ctx context.Context) (end func(), err error) {
 	if d.notifier == nil || d.start.Replay {
 		return func() {}, nil
@@ -46,7 +48,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 		defer close(done)
 		wake, off := d.log.Watch()
 		defer off()
-		for failed := false; ; {
+		for failed, last := false, false; ; {
 			for e, err := range swarm.Events(d.log, after) {
 				if err != nil {
 					return // the loop reads the same log, and reports the error
@@ -57,10 +59,13 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")
 				}
 			}
+			if last {
+				return
+			}
 			select {
 			case <-wake:
 			case <-quit:
-				return
+				last = true
 			case <-ctx.Done():
 				return
 			}
@@ -72,7 +77,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 // notifyNeed notifies a person if an event needs one. It returns why that failed.
 func (d *driver) notifyNeed(ctx context.Context, notifier provider.Provider, by string, e *swarm.Event) (why string) {
 	need := view.Need(e)
-	if need == "" {
+	if need == "" || e.Kind == swarm.RunEnded && !d.endMatters || e.Kind == swarm.LimitReached && !d.isNewLimit(e) {
 		return ""
 	}
 	if a, err := swarm.Body[swarm.Approval](e); e.Kind == swarm.ApprovalAsked && err == nil {
@@ -93,4 +98,18 @@ func (d *driver) notifyNeed(ctx context.Context, notifier provider.Provider, by 
 		return err.Error()
 	}
 	return why
+}
+
+// isNewLimit reports whether a person was not yet told that a provider's limit is reached. Each turn
+// that waits for the limit reports it.
+func (d *driver) isNewLimit(e *swarm.Event) bool {
+	l, err := swarm.Body[swarm.Limit](e)
+	if err != nil || d.limits[l.Provider].Equal(l.Until) {
+		return false
+	}
+	if d.limits == nil {
+		d.limits = map[string]time.Time{}
+	}
+	d.limits[l.Provider] = l.Until
+	return true
 }

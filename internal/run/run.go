@@ -348,10 +348,12 @@ type driver struct {
 	toolServer *toolServer   // nil in a replay
 	servers    *tool.Servers // MCP servers; nil in a replay
 	streams    *streams
-	guard      permission.Guard    // files that this run executes or obeys
-	obeyed     *snapshot.Contents  // their contents
-	phase      swarm.Phase         // of a team; "" = none
-	notifier   *swarm.ProviderSpec // how people are notified; nil = not at all
+	guard      permission.Guard     // files that this run executes or obeys
+	obeyed     *snapshot.Contents   // their contents
+	phase      swarm.Phase          // of a team; "" = none
+	notifier   *swarm.ProviderSpec  // how people are notified; nil = not at all
+	endMatters bool                 // people are notified of the run's end
+	limits     map[string]time.Time // of the notifying goroutine: the limits of which people were notified, by provider
 }
 
 // prepare makes the adapters, ends the orphaned processes of an earlier owner, and records the git
@@ -368,6 +370,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.phase = p.Team.Phase
 	}
 	d.notifier = p.Notify
+	d.endMatters = d.start.Parent == nil && p.Kind != swarm.LineRun // lines have @notify
 	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, append(slices.Clone(d.start.Sources), d.home.PromptPath()))
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(d.home, p, tokens)

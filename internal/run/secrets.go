@@ -26,6 +26,9 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 			environ = append(environ, name+"="+value)
 		}
 	}
+	if p.Notify != nil {
+		addAll(map[string]string{"NOTIFY_ADDRESS_SECRET": p.Notify.BaseURL})
+	}
 	for _, a := range p.AllAgents() {
 		addAll(a.Env)
 	}

@@ -6,7 +6,8 @@ import (
 	"swarm"
 )
 
-// Need returns why an event needs a person, and what to type; "" = it needs none.
+// Need returns why an event needs a person, and what to type; "" = it needs none. The end of a run
+// needs one who waits for it.
 func Need(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.ApprovalAsked:
@@ -18,6 +19,16 @@ func Need(e *swarm.Event) string {
 			return ""
 		}
 		return fmt.Sprintf("@%s asks: %s: swarm reply %s \"…\"", env.FromNodeID, FirstLine(env.Payload.Message), env.ID)
+	case swarm.LimitReached:
+		if l, _ := swarm.Body[swarm.Limit](e); l.Use != "" {
+			return "" // another provider goes on
+		}
+		return "@" + e.Agent + ": " + DescribeEvent(e)
+	case swarm.RunEnded:
+		if end, _ := swarm.Body[swarm.RunEnd](e); end.Status == swarm.Cancelled {
+			return "" // a person has done that
+		}
+		return DescribeEvent(e)
 	case swarm.TaskBlocked:
 		return "task " + e.Task + " " + DescribeEvent(e)
 	case swarm.Notice:
