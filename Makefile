@@ -3,14 +3,18 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS  = -X main.version=$(VERSION)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS  = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+PREFIX  ?= /usr/local
+DIST    ?= bin/dist
 
 # More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow. What takes longest comes first.
 PKG  ?= ./cmd/swarm ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-short test-agents torture mutants check vet fmt lint darwin loops bench clean FORCE
+.PHONY: help demo build install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +27,14 @@ build: bin/swarm ## Build bin/swarm
 # Go knows best what has changed, so it is always asked.
 bin/swarm: FORCE
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
+	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
+
+install: build ## Install swarm below PREFIX, /usr/local without it (and below DESTDIR)
+	mkdir -p '$(DESTDIR)$(PREFIX)/bin'
+	cp bin/swarm '$(DESTDIR)$(PREFIX)/bin/swarm'
+
+dist: ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
+	@GO='$(GO)' VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' sh scripts/dist.sh '$(DIST)'
 
 test: check ## Check the code, and run every test, with the race detector
 	@sh scripts/terminal.sh
@@ -36,6 +47,9 @@ test: check ## Check the code, and run every test, with the race detector
 
 test-short: ## Run some of every test, in a minute
 	$(GO) test -short -vet=off -ldflags=-w -p 4 -parallel 8 $(TEST) $(PKG)
+
+test-long: ## Build, install and run everything that make dist makes here (minutes)
+	SWARM_TEST_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestDist$$' ./examples
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/providerkind"
 )
 
 // copyName returns the name of a task's or agent's copy. Copy 0 is the original.

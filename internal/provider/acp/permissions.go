@@ -10,6 +10,7 @@ import (
 	"swarm"
 	"swarm/internal/permission"
 	"swarm/internal/provider"
+	"swarm/internal/toolrule"
 )
 
 // ourServer is the name of our own MCP server in agents' configurations.
