@@ -31,6 +31,8 @@ type app struct {
 	json           bool
 	color          string
 	plain          bool   // lines instead of the board
+	quiet          bool   // only the results of a run, its errors and what needs a person
+	streamed       bool   // the one output of the run was shown while it arrived
 	answerTo       string // the file that gets the answer of a swarm; "" = standard output
 	anywhere       bool
 	steering       bool // the command steers runs: it finds only those that its caller may steer

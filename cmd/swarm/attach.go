@@ -39,7 +39,7 @@ If no process drives the run, print the table of its tasks and how to resume it.
 			return a.attach(h, l)
 		},
 	}
-	cmd.Flags().BoolVar(&a.plain, "plain", false, "lines instead of the board")
+	a.showFlags(cmd)
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 		return err
 	}
 	a.exit = exitOf(p)
-	return a.printEnd(h, p)
+	return a.printEnd(h, p, l.Text)
 }
 
 // watch shows the run until it ends, its driver is gone, or the user detaches.
@@ -103,6 +103,9 @@ func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Reader) error 
 func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Screen, error) {
 	if a.json {
 		return &eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(a.stdout))}, nil
+	}
+	if a.quiet {
+		return needWriter{a.stderr}, nil
 	}
 	color, err := a.paints()
 	if err != nil {

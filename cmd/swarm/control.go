@@ -164,7 +164,7 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 		}
 	}
 	o.Engine, o.Actor = engineFor(rec), control.FindCaller(h, swarm.HowTerminal).Actor()
-	_, err = a.drive(h, r, o, false)
+	err = a.drive(h, r, o)
 	return errors.Join(err, record(r, out))
 }
 

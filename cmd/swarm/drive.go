@@ -12,12 +12,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/engine"
 	"swarm/internal/engine/local"
 	"swarm/internal/engine/replay"
-	"swarm/internal/excerpt"
 	"swarm/internal/httpd"
 	"swarm/internal/process"
 	"swarm/internal/recording"
@@ -124,38 +125,33 @@ func engineFor(rec *recording.Recording) engine.Engine {
 }
 
 // drive drives a run to its end and shows it: as a board on a terminal, else as lines, or as JSON.
-// A quiet run is not shown.
-func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
+// Of a quiet run only what needs a person is shown.
+func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options) error {
 	s := stopSignals()
 	defer s.end()
 	v := view.New(r.ID)
 	screen, err := a.screen(v, s, keysOf(s.ctx, h, r.ID), a.linesOf(r.Began().Kind))
 	if err != nil {
-		return view.Picture{}, err
+		return err
 	}
 	s.killing(func() {
 		process.Kill(r.ID)
 		giveBack(screen)
 	})
-	if !quiet {
-		o.Observer, o.View = screen, v
-	}
+	o.Observer, o.View = screen, v
 	o.Serve, o.Telemetry = httpd.Serve, a.runTelemetry()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2
 	}
 	if err != nil {
-		return p, err
+		return err
 	}
 	a.exit = p.Exit
 	if p.Status == swarm.Interrupted {
 		a.exit = swarm.ExitInterrupted
 	}
-	if quiet {
-		return p, nil
-	}
-	return p, a.printEnd(h, p)
+	return a.printEnd(h, p, r.Log().Body)
 }
 
 // linesOf is where the lines of a run go. Those of a swarm go to standard error, because its answer
@@ -179,61 +175,6 @@ func giveBack(screen term.Screen) {
 	case <-closed:
 	case <-time.After(time.Second):
 	}
-}
-
-// printResult writes only the output of the last task, so that it can be piped. The reason of a
-// failure goes to standard error.
-func (a *app) printResult(r *run.Run, p view.Picture) error {
-	t := p.Tasks[len(p.Tasks)-1]
-	if t.Output.Hash != "" {
-		text, err := r.Log().Body(t.Output.Hash)
-		if err == nil {
-			_, err = a.stdout.Write(text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if t.Status != swarm.Completed {
-		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(t.Reason))).WithHint("to see more: swarm show %s", p.ID))
-	}
-	return nil
-}
-
-// printEnd writes the table of tasks, how the run ended, and where its outputs are. Of a swarm it
-// writes the answer.
-func (a *app) printEnd(h *statedir.Home, p view.Picture) error {
-	if p.Kind == swarm.SwarmRun {
-		return a.endSwarm(p)
-	}
-	if a.json {
-		return nil
-	}
-	fmt.Fprintln(a.stdout)
-	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
-	a.remedies(a.stdout, p)
-	if p.Reason == string(p.Status) {
-		p.Reason = "" // it only repeats the status
-	}
-	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
-	if p.Status == swarm.Interrupted {
-		fmt.Fprintf(a.stdout, "to resume it: %s\n", p.ResumeCommand())
-		return nil
-	}
-	if p.Report != "" {
-		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
-	}
-	for _, line := range p.Goal.Lines() {
-		fmt.Fprintln(a.stdout, term.Escape(line))
-	}
-	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
-	switch {
-	case p.Status == swarm.Failed && p.Replay: // a retry would start its agents
-		fmt.Fprintf(a.stdout, "to see why: swarm show %s · if the plan has changed: record the run again with --record\n", p.ID)
-	case p.Status == swarm.Failed:
-		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
-	}
-	return nil
 }
 
 // keys are the actions of the board's keys on a run.
@@ -265,6 +206,9 @@ func (k keys) answer(id string, ok bool) error {
 func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Screen, error) {
 	if a.json {
 		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(s.watched(a.stdout)))}), nil
+	}
+	if a.quiet {
+		return needWriter{a.stderr}, nil
 	}
 	colored, err := a.paints()
 	if err != nil {
@@ -298,6 +242,26 @@ func (w warner) Event(e *swarm.Event) {
 		fmt.Fprintln(w.out, term.Escape(view.DescribeEvent(e)))
 	}
 }
+
+// showFlags adds the flags that choose how a run is shown.
+func (a *app) showFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.plain, "plain", false, "lines instead of the board")
+	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "only the final output, errors, and questions to you")
+	cmd.MarkFlagsMutuallyExclusive("plain", "quiet")
+}
+
+// A needWriter is the screen of a quiet run: it shows only what needs a person.
+type needWriter struct{ out io.Writer }
+
+func (w needWriter) Event(e *swarm.Event) {
+	if need := view.Need(e); need != "" {
+		fmt.Fprintln(w.out, term.Escape(need))
+	}
+}
+
+func (needWriter) Delta(string, swarm.Delta) {}
+
+func (needWriter) Close() error { return nil }
 
 // An eventWriter writes events as JSON lines.
 type eventWriter struct {

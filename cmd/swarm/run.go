@@ -91,10 +91,9 @@ roles of .claude/agents: @tester is .claude/agents/tester.md. With --provider NA
 				b.Sources = append(b.Sources, s.File)
 			}
 			a.warn(b.Warnings)
-			a.plain = true
+			a.plain, a.streamed, a.quiet = true, true, !a.json && !a.onTerminal()
 			return a.begin(begin{Begin: &control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider, Args: os.Args[1:],
-				Replay: replay}, record: record,
-				quiet: !a.json && !a.onTerminal()})
+				Replay: replay}, record: record})
 		},
 	}
 	f := cmd.Flags()

@@ -89,6 +89,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output, also after swarm resume")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
+	a.showFlags(cmd)
 	return cmd
 }
 
@@ -188,7 +189,9 @@ func (a *app) printAnswer(answer run.Answer) error {
 			return err
 		}
 	}
-	a.printReferences(answer)
+	if !a.quiet {
+		a.printReferences(answer)
+	}
 	return nil
 }
 

@@ -66,6 +66,7 @@ the first.`,
 	f.Var(&phase, "phase", "in PLANNING agents write only under docs/")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
+	a.showFlags(cmd)
 	return cmd
 }
 

@@ -144,6 +144,7 @@ Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 int
 	f := cmd.Flags()
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
+	a.showFlags(cmd)
 	return cmd
 }
 
@@ -154,7 +155,7 @@ func recordFlags(cmd *cobra.Command, record, replay *string) {
 
 // warn prints warnings, which do not keep a run from starting.
 func (a *app) warn(warnings []*swarm.Error) {
-	if a.json {
+	if a.json || a.quiet {
 		return
 	}
 	for _, w := range warnings {
@@ -183,7 +184,6 @@ func (a *app) plan(r control.Request, record string) error {
 type begin struct {
 	*control.Begin
 	record string
-	quiet  bool // only the last task's output is printed
 }
 
 // begin starts a run and drives it to its end.
@@ -214,14 +214,11 @@ func (a *app) begin(b begin) error {
 	}
 	defer r.Close()
 	detached(r.ID)
-	if !b.quiet && b.Replay == "" {
+	if !a.quiet && b.Replay == "" {
 		a.printConfinement(&b.Bundle.Plan)
 		a.printFiles(&b.Bundle.Plan, b.Dir)
 	}
-	p, err := a.drive(h, r, run.Options{Engine: engineFor(rec)}, b.quiet)
-	if err == nil && b.quiet {
-		err = a.printResult(r, p)
-	}
+	err = a.drive(h, r, run.Options{Engine: engineFor(rec)})
 	return errors.Join(err, record(r, b.record))
 }
 

@@ -45,7 +45,7 @@ func NewScreen(session Session, run *view.Run, o Options) *Screen {
 		s.transcript.addAll(hint, o.Greeting)
 	}
 	s.model = newModel(s)
-	s.window = term.NewWindow(s.model, o.Terminal, false)
+	s.window = term.NewWindow(s.model, o.Terminal)
 	return s
 }
 

@@ -35,7 +35,7 @@ func (f Frame) blockingApprovals(task string) []view.Approval {
 // question returns the question that keys answer: the oldest, if keys answer questions and there is
 // room to show it.
 func (f Frame) question() (q view.Approval, of int) {
-	if open := f.openApprovals(""); len(open) > 0 && f.Answers && !f.Over && f.Height > 4 {
+	if open := f.openApprovals(""); len(open) > 0 && f.Answers && f.Height > 4 {
 		return open[0], len(open)
 	}
 	return view.Approval{}, 0

@@ -1,6 +1,8 @@
 package term
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -11,8 +13,9 @@ import (
 	"swarm/internal/view"
 )
 
-// A Board draws a run as a table that is redrawn in place, below what is in the terminal already.
-// The last table stays there when the run is over.
+// A Board draws a run as a table that is redrawn in place, below what is in the terminal already. What
+// agents say and what becomes of their tasks scrolls above it, as [Lines] print it. The table
+// disappears when the run is over.
 type Board struct {
 	*boardRun
 	o      BoardOptions
@@ -21,27 +24,59 @@ type Board struct {
 	mu       sync.Mutex      // guards the fields below, and all runs on the board
 	answered map[string]bool // approvals whose answer is on its way, by id
 	stops    int
-	closed   bool
 	trouble  string
+	above    scrollback
+}
+
+// A scrollback holds the lines that are to be printed above a board. A terminal that is too slow for
+// them must not stop the agents, so the oldest are left out if there are too many.
+type scrollback struct {
+	text []byte
+	left int // how many lines were left out
+}
+
+const maxScrollback = 256 << 10 // bytes between two frames
+
+func (s *scrollback) Write(lines []byte) (int, error) {
+	s.text = append(s.text, lines...)
+	if over := len(s.text) - maxScrollback; over > 0 {
+		if end := bytes.IndexByte(s.text[over:], '\n'); end >= 0 {
+			over += end + 1
+		}
+		s.left += bytes.Count(s.text[:over], []byte("\n"))
+		s.text = append(s.text[:0], s.text[over:]...)
+	}
+	return len(lines), nil
+}
+
+// take returns the lines since the last call.
+func (s *scrollback) take(id swarm.RunID) string {
+	text := string(s.text)
+	if s.left > 0 {
+		text = fmt.Sprintf("… %s left out, which came too fast: swarm logs %s\n", Plural(s.left, "line"), OneLine(string(id))) + text
+	}
+	s.text, s.left = s.text[:0], 0
+	return text
 }
 
 // A boardRun is a run on a board: the one that it shows, or a swarm that does one of its tasks.
 type boardRun struct {
 	board    *Board
 	run      *view.Run
+	lines    *Lines // above the board
 	saying   map[string]*lastLine
 	children map[string]*boardRun // by task
 }
 
-func newBoardRun(b *Board, run *view.Run) *boardRun {
-	return &boardRun{board: b, run: run, saying: map[string]*lastLine{}, children: map[string]*boardRun{}}
+func newBoardRun(b *Board, run *view.Run, lines *Lines) *boardRun {
+	return &boardRun{board: b, run: run, lines: lines, saying: map[string]*lastLine{}, children: map[string]*boardRun{}}
 }
 
 // Child shows the agents of a swarm below the task that it does.
 func (r *boardRun) Child(task string, run *view.Run) Screen {
 	r.board.mu.Lock()
 	defer r.board.mu.Unlock()
-	child := newBoardRun(r.board, run)
+	child := newBoardRun(r.board, run, r.lines.child(task, run))
 	r.children[task] = child
 	return child
 }
@@ -71,8 +106,10 @@ const tailBytes = 512
 // NewBoard shows a run from where its fold stands. The board owns the fold from then on.
 func NewBoard(run *view.Run, o BoardOptions) *Board {
 	b := &Board{o: o, answered: map[string]bool{}}
-	b.boardRun = newBoardRun(b, run)
-	b.window = NewWindow(&boardDrawer{board: b}, o.Terminal, true)
+	lines := linesOf(&linesOutput{w: &b.above, print: newRunPrinter(o.Color)}, "", run)
+	lines.hidesWaits = true
+	b.boardRun = newBoardRun(b, run, lines)
+	b.window = NewInlineWindow(&boardDrawer{board: b}, o.Terminal)
 	b.window.begin()                   // before Close can be called
 	go func() { _ = b.window.run() }() // Close returns the error
 	return b
@@ -83,9 +120,11 @@ func (r *boardRun) Event(e *swarm.Event) {
 	b := r.board
 	defer b.window.Restore()
 	b.mu.Lock()
-	if err := r.run.Apply(e); err != nil {
+	err := r.run.Apply(e)
+	if err != nil {
 		b.trouble = err.Error()
 	}
+	r.lines.show(e, err)
 	if e.Kind == swarm.DeskChanged {
 		r.lineOf(e.Task).add("\n" + view.DescribeEvent(e) + "\n")
 	}
@@ -102,6 +141,7 @@ func (r *boardRun) Delta(task string, d swarm.Delta) {
 	b := r.board
 	defer b.window.Restore()
 	b.mu.Lock()
+	r.lines.say(task, d)
 	s := r.lineOf(task)
 	switch d.Kind {
 	case swarm.DeltaText, swarm.DeltaThinking, swarm.DeltaStderr:
@@ -160,7 +200,7 @@ func (b *Board) frame(width, height int) Frame {
 	defer b.mu.Unlock()
 	f := b.boardRun.frame()
 	f.Width, f.Height = width, height
-	f.Stops, f.Over, f.Trouble = b.stops, b.closed, b.trouble
+	f.Stops, f.Trouble = b.stops, b.trouble
 	f.Attached, f.Answers, f.Answered = b.o.Attached, b.o.Answer != nil, maps.Clone(b.answered)
 	return f
 }
@@ -180,10 +220,12 @@ func (r *boardRun) frame() Frame {
 	return f
 }
 
-// Close draws the last frame, gives the terminal back and returns the error of drawing.
+// Close prints the unfinished lines, removes the table, gives the terminal back and returns the error of
+// drawing.
 func (b *Board) Close() error {
 	b.mu.Lock()
-	b.closed = true
+	b.lines.print.EndAll()
+	b.lines.flush()
 	b.mu.Unlock()
 	return b.window.Close()
 }
@@ -233,14 +275,17 @@ func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Draw draws the board.
+// Draw draws the board. It leaves a third of a terminal to the lines above it.
 func (d *boardDrawer) Draw(width, height int) tea.View {
-	f := d.board.frame(width, height)
+	f := d.board.frame(width, min(height, max(12, height*2/3)))
 	q, _ := f.question()
 	d.noteQuestion(q.ID)
-	text := f.Draw()
-	if f.Over {
-		text += "\n" // the line on which the terminal is given back
-	}
-	return tea.NewView(text)
+	return tea.NewView(f.Draw())
+}
+
+// TakeLines returns what is to be printed above the board.
+func (d *boardDrawer) TakeLines() string {
+	d.board.mu.Lock()
+	defer d.board.mu.Unlock()
+	return d.board.above.take(d.board.run.ID)
 }

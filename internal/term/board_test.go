@@ -66,9 +66,10 @@ func TestBoard(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	last := b.WaitForFrame("cancelled")
-	if strings.Contains(last, "Ctrl-C") || !strings.Contains(b.Terminal.String(), "cancelled") {
-		t.Errorf("the last picture is\n%s", last)
+	for _, line := range []string{"plan    first line\r\n", "plan  | first line\r\n", `plan  | second \x1b[2J line`, "swarm   cancelled"} {
+		if printed := strings.Contains(b.Terminal.String(), line); printed != !strings.Contains(line, "    first") {
+			t.Errorf("%q was printed above the board: %v", line, printed)
+		}
 	}
 	if strings.Contains(b.Terminal.String(), "\x1b[?1049h") {
 		t.Error("the board took the whole screen")

@@ -22,7 +22,6 @@ type Frame struct {
 	Width, Height int // of the terminal
 	Color         bool
 	Stops         int             // how often the user has asked to stop
-	Over          bool            // the last frame: keys do nothing any more
 	Trouble       string          // an error of the board itself
 	Attached      bool            // another process drives the run
 	Answers       bool            // keys answer questions
@@ -61,7 +60,7 @@ func (f Frame) Draw() string {
 		foot = append(foot, f.noteLines(min(3, f.Height-4))...)
 	}
 	foot = append(foot, f.askLines()...)
-	if !f.Over && f.Height > 3 {
+	if f.Height > 3 && !f.Status.Ended() && f.Status != swarm.Interrupted {
 		foot = append(foot, f.foot())
 	}
 	room := max(0, f.Height-1-len(lines)-len(foot)) // one line is the cursor's
@@ -164,6 +163,19 @@ func (f Frame) elapsed(start, end time.Time) string {
 		return Duration(end.Sub(start))
 	}
 	return Duration(max(0, f.Now.Sub(start)).Truncate(time.Second))
+}
+
+// worked formats the time of a task's turns, in whole seconds while one runs. The table at the end of
+// the run has the same time.
+func (f Frame) worked(t *view.Task) string {
+	d := t.TimeAt(f.Now)
+	switch {
+	case t.HasTurn():
+		return Duration(d.Truncate(time.Second))
+	case d == 0:
+		return ""
+	}
+	return Duration(d)
 }
 
 // noteLines draws the most important note, in at most so many lines.
@@ -280,7 +292,7 @@ func (f Frame) layout(tasks []boardRow) layout {
 		t := &tasks[i].Task
 		l.name = max(l.name, ansi.StringWidth(OneLine(tasks[i].label)))
 		l.iteration = max(l.iteration, len(iteration(*t)))
-		l.elapsed = max(l.elapsed, len(f.elapsed(t.Started, t.Ended)))
+		l.elapsed = max(l.elapsed, len(f.worked(t)))
 		l.tokens = max(l.tokens, len(Tokens(t.Usage)))
 	}
 	l.name = min(l.name, max(12, f.Width/4))
@@ -315,7 +327,7 @@ func (r *boardRow) draw(l layout) string {
 		b.WriteString("  " + p.Status(t.Status, PadRight(Fit(string(t.Status), l.status), l.status)))
 	}
 	cell(l.iteration, iteration(*t), Dim)
-	cell(l.elapsed, f.elapsed(t.Started, t.Ended), Unstyled)
+	cell(l.elapsed, f.worked(t), Unstyled)
 	cell(l.tokens, Tokens(t.Usage), Unstyled)
 	if text := f.detail(t, l.detail); l.detail >= 6 && text != "" {
 		text = ansi.Truncate(text, l.detail, "…")

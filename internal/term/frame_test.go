@@ -64,13 +64,13 @@ func TestFrameStates(t *testing.T) {
 			w.FailTask("code", "exit status 1")
 			w.Tell(swarm.RunEnded, "", "", swarm.RunEnd{Status: swarm.Failed, Exit: 1, Reason: "code failed"})
 			w.Pass(time.Hour)
-			return Frame{Over: true}
+			return Frame{}
 		},
 		"interrupted": func(w *termtest.Log) Frame {
 			w.Begin(1, "plan", "code: plan")
 			w.StartTask("plan")
 			w.Tell(swarm.RunInterrupted, "", "", swarm.Reason{Reason: "stopped by Ctrl-C"})
-			return Frame{Over: true}
+			return Frame{}
 		},
 		"budget": func(w *termtest.Log) Frame {
 			w.Begin(1, "plan", "code: plan")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -21,6 +22,7 @@ type Lines struct {
 	*linesOutput
 	// ShowsAnswer also prints the answer of a swarm, which `swarm solve` prints in its own way.
 	ShowsAnswer bool
+	hidesWaits  bool   // a board below the lines shows which task waits for which
 	under       string // the task that the run does as a swarm; "" = it is the run that is shown
 
 	// The mutex of the output guards the fields below.
@@ -43,6 +45,7 @@ type linesOutput struct {
 type taskLines struct {
 	waited map[plan.WaitFor]bool // the kinds of waits that were printed
 	before swarm.Usage           // the task's usage at the beginning of the iteration
+	worked time.Duration         // the time of its turns until then
 
 	// The fields below are those of an agent of a swarm.
 	planned bool         // its subtask was printed
@@ -71,7 +74,13 @@ func linesOf(out *linesOutput, under string, run *view.Run) *Lines {
 func (l *Lines) Child(task string, run *view.Run) Screen {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return linesOf(l.linesOutput, l.name(task), run)
+	return l.child(task, run)
+}
+
+func (l *Lines) child(task string, run *view.Run) *Lines {
+	child := linesOf(l.linesOutput, l.name(task), run)
+	child.hidesWaits = l.hidesWaits
+	return child
 }
 
 // name is how lines name a task, an agent, or the run.
@@ -108,7 +117,12 @@ func (l *Lines) addTasks() {
 func (l *Lines) Event(e *swarm.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.run.Apply(e); err != nil {
+	l.show(e, l.run.Apply(e))
+}
+
+// show prints what an event has changed that the fold has, or why it could not be folded.
+func (l *Lines) show(e *swarm.Event, err error) {
+	if err != nil {
 		l.label(runLabel, l.print.Paint.With(Yellow, OneLine(err.Error())))
 	}
 	if task := l.tasks[e.Task]; task == nil {
@@ -143,7 +157,7 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	}
 	switch e.Kind {
 	case swarm.TaskStarted:
-		v.before = t.Usage
+		v.before, v.worked = t.Usage, t.Busy
 		text = l.print.Paint.Status(swarm.Running, text)
 	case swarm.TurnStarted:
 		text = l.print.Paint.With(Yellow, text)
@@ -166,14 +180,14 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	}
 }
 
-// cost formats what a task took in this iteration.
+// cost formats what a task took in this iteration: the time of its turns, as tables have it.
 func (v *taskLines) cost(t view.Task) string {
 	if t.Started.IsZero() {
 		return ""
 	}
 	u := t.Usage
 	u.InputTokens, u.OutputTokens = u.InputTokens-v.before.InputTokens, u.OutputTokens-v.before.OutputTokens
-	return Cost(t.Ended.Sub(t.Started), u)
+	return Cost(t.Busy-v.worked, u)
 }
 
 // splitDifference cuts the diff from the reason of a turn that does not match its recording,
@@ -247,7 +261,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 
 // printWaits prints which task waits for which, once for each kind of wait and iteration.
 func (l *Lines) printWaits() {
-	if l.run.Len() > fewTasks {
+	if l.run.Len() > fewTasks || l.hidesWaits {
 		return
 	}
 	for i := range l.run.Len() {
@@ -271,6 +285,10 @@ func (l *Lines) printWaits() {
 func (l *Lines) Delta(task string, d swarm.Delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.say(task, d)
+}
+
+func (l *Lines) say(task string, d swarm.Delta) {
 	if l.hides(task, d) {
 		return
 	}

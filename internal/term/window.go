@@ -1,10 +1,10 @@
 package term
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +32,14 @@ type Drawer interface {
 	Draw(width, height int) tea.View
 }
 
+// A Scroller is the drawer of an inline window that also prints lines above its frame. They stay in the
+// terminal.
+type Scroller interface {
+	Drawer
+	// TakeLines returns the lines that are new, each with its newline.
+	TakeLines() string
+}
+
 type (
 	// Changed tells a drawer that the content has changed.
 	Changed struct{}
@@ -51,8 +59,8 @@ type Window struct {
 	drawer  Drawer
 	drawn   func(frame string)
 	program *tea.Program
-	inline  bool
-	rest    time.Duration // between two frames
+	inline  *inlineRenderer // nil = bubbletea draws on the whole screen
+	rest    time.Duration   // between two frames
 
 	changed chan struct{} // has a value if something has changed
 	urgent  chan struct{} // has a value if it is to be seen at once
@@ -65,29 +73,34 @@ type Window struct {
 	// The fields below belong to the program's goroutine.
 	width, height int
 	view          tea.View
-	tallest       int  // the most lines of a frame since the size changed
-	mayShrink     bool // the last frame may be shorter
+	failed        error // of drawing an inline frame
 }
 
 // urgentRest is the time between two frames when a change is urgent.
 const urgentRest = 2 * time.Millisecond
 
-// NewWindow makes a window. It takes the whole screen and draws 60 times a second. An inline window
-// stands below what is in the terminal already, stays there when it is closed, and draws 30 times a
-// second.
-func NewWindow(d Drawer, t Terminal, inline bool) *Window {
-	w := &Window{drawer: d, drawn: t.Drawn, inline: inline, view: tea.View{AltScreen: !inline},
+// NewWindow makes a window. It takes the whole screen and draws 60 times a second.
+func NewWindow(d Drawer, t Terminal) *Window { return newWindow(d, t, nil) }
+
+// NewInlineWindow makes a window that stands below what is in the terminal already, and disappears when
+// it is closed. It draws 30 times a second.
+func NewInlineWindow(d Scroller, t Terminal) *Window {
+	return newWindow(d, t, &inlineRenderer{out: t.Out})
+}
+
+func newWindow(d Drawer, t Terminal, inline *inlineRenderer) *Window {
+	w := &Window{drawer: d, drawn: t.Drawn, inline: inline, view: tea.View{AltScreen: inline == nil},
 		changed: make(chan struct{}, 1), urgent: make(chan struct{}, 1), done: make(chan struct{})}
-	frames := 60
-	if inline {
-		frames = 30
+	frames, out := 60, t.Out
+	if inline != nil {
+		frames, out = 30, mute(t.Out)
 	}
 	w.rest = time.Second / time.Duration(frames)
 	profile := colorprofile.Ascii
 	if t.Color {
 		profile = colorprofile.ANSI
 	}
-	options := []tea.ProgramOption{tea.WithInput(w.input(t.In)), tea.WithOutput(t.Out), tea.WithoutSignalHandler(),
+	options := []tea.ProgramOption{tea.WithInput(w.input(t.In)), tea.WithOutput(out), tea.WithoutSignalHandler(),
 		tea.WithColorProfile(profile), tea.WithFPS(2 * frames)}
 	if t.Env != nil {
 		options = append(options, tea.WithEnvironment(t.Env))
@@ -120,11 +133,16 @@ func (w *Window) run() error {
 	defer close(w.done)
 	go w.redrawLoop()
 	_, w.err = w.program.Run()
+	if w.inline != nil {
+		w.err = cmp.Or(w.failed, w.err)
+		if err := w.inline.end(w.drawer.(Scroller).TakeLines(), w.width, w.height); w.err == nil {
+			w.err = err
+		}
+	}
 	return w.err
 }
 
 // Close ends the program, waits until the terminal is given back, and returns the error of drawing.
-// The last frame of an inline window stays.
 func (w *Window) Close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -132,10 +150,6 @@ func (w *Window) Close() error {
 	w.mu.Unlock()
 	if !begun {
 		return nil
-	}
-	if w.inline {
-		w.program.Send(redraw{make(chan struct{})})
-		w.program.Send(tea.ClearScreen()) // see draw
 	}
 	w.program.Quit()
 	<-w.done
@@ -223,38 +237,36 @@ func (w *Window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var next tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		w.width, w.height, w.tallest = msg.Width, msg.Height, 0
+		w.width, w.height = msg.Width, msg.Height
 	case redraw:
 		defer close(msg.done)
 		next = w.drawer.Update(Changed{})
 	case second:
 		next = everySecond()
 	default:
-		w.mayShrink = w.mayShrink || w.inline && msg == tea.ClearScreen()
 		next = w.drawer.Update(msg)
 	}
-	w.draw()
+	if err := w.draw(); err != nil && w.failed == nil {
+		w.failed = err
+		next = tea.Quit
+	}
 	return w, next
 }
 
-// draw draws a frame. It keeps an inline window as tall as it has been, with empty lines at its
-// end. bubbletea loses the line of the cursor when a frame has fewer lines than the one before, and
-// leaves the top of the old frame above the new one. Only the last frame is shorter: Close sends
-// ClearScreen first, which moves the cursor to the top. The frame before it must therefore be the
-// same frame with the empty lines.
-func (w *Window) draw() {
+// draw draws a frame.
+func (w *Window) draw() (err error) {
 	if w.width == 0 {
-		return
+		return nil
 	}
 	w.view = w.drawer.Draw(w.width, w.height)
 	if w.drawn != nil {
 		w.drawn(w.view.Content)
 	}
-	if w.inline && !w.mayShrink {
-		lines := strings.Count(w.view.Content, "\n") + 1
-		w.tallest = max(w.tallest, lines)
-		w.view.Content += strings.Repeat("\n", w.tallest-lines)
+	if w.inline != nil {
+		err = w.inline.draw(w.drawer.(Scroller).TakeLines(), w.view.Content, w.width, w.height)
+		w.view = tea.View{}
 	}
+	return err
 }
 
 // View implements tea.Model.

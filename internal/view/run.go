@@ -159,6 +159,7 @@ type Task struct {
 	Output     Output          `json:"output,omitzero"` // of its last turn, successful or not
 	Good       Output          `json:"good,omitzero"`   // of its last turn that succeeded
 	Usage      swarm.Usage     `json:"usage,omitzero"`
+	Final      bool            `json:"-"` // no other task depends on it; set when the run has ended
 
 	// The fields below are those of a worker of a swarm. Its iterations are its turns.
 	Subtask *swarm.Subtask `json:"subtask,omitempty"`
@@ -170,6 +171,7 @@ type Task struct {
 	// turn.
 	awaitsPerson bool
 	reserved     swarm.Usage // by its running turn
+	began        time.Time   // the start of its running turn
 }
 
 // An Output is the output of a turn.
@@ -251,7 +253,7 @@ func (r *Run) Len() int { return len(r.tasks) }
 // At returns the i-th task as it is now.
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
-	t.reserved = r.tasks[i].Reserved
+	t.reserved, t.began = r.tasks[i].Reserved, r.tasks[i].Began
 	t.Status, t.Waits = r.standing(i)
 	if end := r.ended(t.Agent); end != nil && t.Status.Ended() {
 		t.Kind, t.Reason, t.Outcome = end.Kind, end.Reason, end.Outcome
@@ -363,7 +365,35 @@ func (r *Run) Picture() Picture {
 	if p.Status == swarm.Interrupted {
 		p.cutTurns()
 	}
+	if p.Status.Ended() {
+		r.markFinal(p.Tasks)
+	}
 	return p
+}
+
+// markFinal marks the tasks that no other task depends on: their outputs are the results of the run.
+func (r *Run) markFinal(tasks []Task) {
+	needed := map[string]bool{}
+	for i := range r.tasks {
+		for _, d := range r.tasks[i].DependsOn {
+			needed[d.Task] = true
+		}
+	}
+	for i := range tasks {
+		tasks[i].Final = !needed[tasks[i].Name]
+	}
+}
+
+// HasTurn reports whether a turn of the task runs, whatever its status says about it.
+func (t *Task) HasTurn() bool { return !t.began.IsZero() }
+
+// TimeAt returns the time of the task's turns at a moment, over all iterations, with that of its
+// running turn.
+func (t *Task) TimeAt(now time.Time) time.Duration {
+	if t.HasTurn() {
+		return t.Busy + max(0, now.Sub(t.began))
+	}
+	return t.Busy
 }
 
 // involve updates an agent's status by one of its tasks. Of several tasks the most telling one
@@ -470,7 +500,7 @@ func (p *Picture) cutTurns() {
 	inTurn := func(w Wait) bool { return w.For == plan.ForAgents || w.For == plan.ForWorker }
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.InTurn() {
-			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"
+			t.Status, t.Reason, t.began = swarm.Pending, "its turn was cut, and runs again on resume", time.Time{}
 			use := t.reserved.AsCut()
 			t.Usage, p.Usage = t.Usage.Plus(use), p.Usage.Plus(use)
 			if a := slices.IndexFunc(p.Agents, func(a Agent) bool { return a.Name == t.Agent }); a >= 0 {
