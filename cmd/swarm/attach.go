@@ -116,5 +116,5 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 	}
 	k := keysOf(context.Background(), h, v.ID)
 	return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,
-		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), h, v), nil
+		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer, Send: k.send}), h, v), nil
 }

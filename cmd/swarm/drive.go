@@ -20,6 +20,7 @@ import (
 	"swarm/internal/engine/local"
 	"swarm/internal/engine/replay"
 	"swarm/internal/httpd"
+	"swarm/internal/mail"
 	"swarm/internal/process"
 	"swarm/internal/recording"
 	"swarm/internal/run"
@@ -137,6 +138,9 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options) error {
 	s.killing(func() {
 		process.Kill(r.ID)
 		giveBack(screen)
+		if !a.json {
+			fmt.Fprintf(a.stderr, "run %s was killed\nto resume it: swarm resume %s\n", r.ID, r.ID)
+		}
 	})
 	o.Observer, o.View = screen, v
 	o.Serve, o.Telemetry = httpd.Serve, a.runTelemetry()
@@ -202,6 +206,24 @@ func (k keys) answer(id string, ok bool) error {
 	return err
 }
 
+// send sends a message of the person at the board.
+func (k keys) send(agent, question, text string) error {
+	if err := k.control.Caller.Steer(k.control.Home, k.run, "writing from the board"); err != nil {
+		return err
+	}
+	box, err := run.OpenUserMailbox(k.control.Home, k.run)
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	if question != "" {
+		_, err = box.Answer(k.ctx, question, mail.Draft{Message: text})
+	} else {
+		_, err = box.FromUser(k.ctx, mail.Draft{To: agent, Message: text})
+	}
+	return err
+}
+
 // screen makes the screen that shows a run while this process drives it.
 func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Screen, error) {
 	if a.json {
@@ -216,9 +238,11 @@ func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Scree
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
 		return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
-			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), k.control.Home, v), nil
+			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer, Send: k.send}), k.control.Home, v), nil
 	}
-	return a.warned(withChildren(term.NewLines(v, s.watched(lines), colored), k.control.Home, v)), nil
+	l := term.NewLines(v, s.watched(lines), colored)
+	l.Unattended = !a.attended()
+	return a.warned(withChildren(l, k.control.Home, v)), nil
 }
 
 // warned makes a screen also report on standard error that the run waits for a person. On a

@@ -88,7 +88,7 @@ func (a *app) printResults(p view.Picture, text textReader) error {
 		if t.Good.Bytes > int64(len(body)) {
 			fmt.Fprintf(a.stdout, "(the last %s of %s)\n", term.Bytes(int64(len(body))), term.Bytes(t.Good.Bytes))
 		}
-		fmt.Fprintln(a.stdout, strings.TrimRight(a.foreign(body), "\n"))
+		fmt.Fprintln(a.stdout, strings.TrimRight(term.Escape(string(body)), "\n"))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func nextCommands(p view.Picture) (next []nextCommand) {
 	switch {
 	case p.Status == swarm.Failed && p.Replay: // a retry would start its agents
 		add("to see why", "swarm show %s", p.ID)
-		add("if the plan has changed, record the run again", "swarm up --record FILE")
+		add("if the plan has changed", "record the run again with --record")
 	case p.Status == swarm.Failed:
 		add("to see why", "swarm show %s", p.ID)
 		add("to retry what failed", "swarm retry %s", p.ID)

@@ -227,7 +227,7 @@ func (a *app) printReferences(answer run.Answer) {
 func (a *app) printSwarmEnd(p view.Picture) {
 	parts := []string{term.Plural(max(len(p.Tasks)-1, 0), "agent"), term.Plural(p.Iterations(), "iteration")}
 	if !p.Ended.IsZero() {
-		parts = append(parts, term.Duration(p.Ended.Sub(p.Started)))
+		parts = append(parts, term.Duration(p.Elapsed(p.Ended)))
 	}
 	for _, part := range []string{term.SomeTokens(p.Usage), term.CoordinationShare(&p), term.Dollars(p.Usage)} {
 		if part != "" {

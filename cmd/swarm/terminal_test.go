@@ -38,6 +38,7 @@ tasks: {a: {prompt-string: x}}
 	near.WriteString("\x03")
 	until(t, near, &shown, "again kills")
 	near.WriteString("\x03")
+	until(t, near, &shown, "to resume it: swarm resume 20")
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("it exited with %d", code)
@@ -47,7 +48,9 @@ tasks: {a: {prompt-string: x}}
 	if after.Lflag != before.Lflag {
 		t.Errorf("the terminal's flags were %x and are %x", before.Lflag, after.Lflag)
 	}
-	until(t, near, &shown, "\x1b[?25h") // the cursor
+	if !strings.Contains(shown.String(), "\x1b[?25h") {
+		t.Error("the cursor is hidden")
+	}
 }
 
 // TestDumbTerminal types a line into a terminal that knows no escape sequences, in a folder without a

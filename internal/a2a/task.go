@@ -214,7 +214,7 @@ func (t *task) why(state wire.TaskState) string {
 		return t.reasons()
 	case wire.TaskStateInputRequired:
 		if a := t.approval(); a.ID != "" {
-			return fmt.Sprintf("@%s asks: may it %s? Answer yes or no.", a.Agent, view.DescribeApproval(a.Approval))
+			return fmt.Sprintf("@%s asks: %s Answer yes or no.", a.Agent, view.AskApproval("it", a.Approval))
 		}
 		var all []string
 		for _, q := range t.questions() {

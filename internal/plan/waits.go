@@ -18,6 +18,7 @@ type Wait struct {
 	Since    time.Time `json:"since,omitzero"`     // when the wait began, if known
 	Until    time.Time `json:"until,omitzero"`     // when the wait ends by itself
 	Reason   string    `json:"reason,omitempty"`   // details
+	Question string    `json:"question,omitempty"` // the message that Reason names, if a person has to answer it
 }
 
 // WaitFor is the kind of a wait.
@@ -69,7 +70,10 @@ func (w Wait) String() string {
 	case ForAgents:
 		return fmt.Sprintf("@%s (%s)", w.Agent, w.Reason)
 	case ForReply:
-		if w.Agent == swarm.User {
+		switch {
+		case w.Agent == swarm.User && w.Question != "":
+			return fmt.Sprintf("you to answer %q: swarm reply %s \"…\"", w.Question, w.Reason)
+		case w.Agent == swarm.User:
 			return "a person to answer " + w.Reason
 		}
 		return fmt.Sprintf("@%s to answer %s", w.Agent, w.Reason)

@@ -407,7 +407,7 @@ func TestToolsAndErrorsAreTold(t *testing.T) {
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaThinking, Text: "hm"})
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 950, Estimated: true}})
 	d.Pass(75 * time.Second)
-	d.sees(`› read {"file":"a"}`, "┊ a warning", "! the last good output of @pm is used", "~950", "1m15s")
+	d.sees(`› read file=a`, "┊ a warning", "! the last good output of @pm is used", "~950", "1m15s")
 	d.misses("hm")
 	d.screen.Notice("the log\x07 is nearly full")
 	d.sees(`! the log\x07 is nearly full`)

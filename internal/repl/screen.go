@@ -106,7 +106,7 @@ func (s *Screen) Event(e *swarm.Event) {
 		q := s.roster.run.Approvals[n-1]
 		s.transcript.add(
 			note, "",
-			term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
+			term.OneLine(view.AskApproval(q.Task, q.Approval)+" /approve "+q.ID+", or /deny "+q.ID))
 	}
 	if err != nil {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/plan"
 	"swarm/internal/view"
 )
 
@@ -41,29 +42,51 @@ func (f Frame) question() (q view.Approval, of int) {
 	return view.Approval{}, 0
 }
 
-// askLines shows the question that keys answer, in as many lines as it needs and the terminal has.
+// askLines shows what a person has to answer: the approval that keys answer, or else the oldest question
+// of an agent. It takes up to half of the height; the lines above the board have all of it.
 func (f Frame) askLines() []string {
-	q, of := f.question()
-	if of == 0 {
+	if f.Height <= 4 {
 		return nil
 	}
-	number := ""
-	if of > 1 {
-		number = fmt.Sprintf("1 of %d: ", of)
+	text, command := "", ""
+	switch q, of := f.question(); {
+	case of > 1:
+		text = fmt.Sprintf("1 of %d: ", of) + view.AskApproval(q.Task, q.Approval)
+	case of > 0:
+		text = view.AskApproval(q.Task, q.Approval)
+	default:
+		t, w := f.personsReply()
+		if w == nil {
+			return nil
+		}
+		text, command = "@"+t.Agent+" asks you: "+w.Question, "swarm reply "+OneLine(w.Reason)+` "…"`
 	}
 	const indent = "  "
 	room := f.Width - len(indent)
-	text := cutMiddle(
-		OneLine(number+"may "+q.Task+" "+view.DescribeApproval(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
-	lines := strings.Split(ansi.Hardwrap(text, room, true), "\n")
+	lines := wrapWords(cutMiddle(OneLine(text), room*max(1, f.Height/2-3)), room)
+	if command != "" {
+		lines = append(lines, wrapWords(command, room)...)
+	}
 	for i := range lines {
 		lead := indent
 		if i == 0 {
-			lead = "? "
+			lead = Sign(swarm.Blocked) + " "
 		}
 		lines[i] = Paint(f.Color).With(Yellow, lead+lines[i])
 	}
 	return lines
+}
+
+// personsReply returns the first task that waits for a person's reply, and that wait; nil = none does.
+func (f Frame) personsReply() (*view.Task, *view.Wait) {
+	for i := range f.Tasks {
+		for k := range f.Tasks[i].Waits {
+			if w := &f.Tasks[i].Waits[k]; w.For == plan.ForReply && w.Question != "" {
+				return &f.Tasks[i], w
+			}
+		}
+	}
+	return nil, nil
 }
 
 // approvalDetail shows what a task asks. Where there is room, the command that answers it follows.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +65,7 @@ type boardRun struct {
 	board    *Board
 	run      *view.Run
 	lines    *Lines // above the board
+	spoken   wordBook
 	saying   map[string]*lastLine
 	children map[string]*boardRun // by task
 }
@@ -91,6 +93,10 @@ type BoardOptions struct {
 	Interrupt func(times int)                // Ctrl-C was pressed, for the n-th time; the terminal sends no signal
 	Pause     func(on bool)                  // p was pressed
 	Answer    func(id string, ok bool) error // a or d was pressed; nil = keys answer nothing
+
+	// Send sends a message that a person has written to an agent: the answer to a question, or a new
+	// one if question is "". nil = nobody writes.
+	Send func(agent, question, text string) error
 }
 
 // A lastLine is the last line that a running task has said.
@@ -146,10 +152,12 @@ func (r *boardRun) Delta(task string, d swarm.Delta) {
 	switch d.Kind {
 	case swarm.DeltaText, swarm.DeltaThinking, swarm.DeltaStderr:
 		s.add(d.Text)
+		r.spoken.add(task, d.Text)
 		s.at = b.o.Now()
 	case swarm.DeltaTool:
 		if d.Tool != nil {
 			s.add("\n" + ToolLine(d.Tool) + "\n")
+			r.spoken.add(task, "\n> "+ToolLine(d.Tool)+"\n")
 			s.at = b.o.Now()
 		}
 	case swarm.DeltaUsage:
@@ -254,23 +262,20 @@ func (b *Board) pause() {
 // A boardDrawer draws a board and handles its keys. The window's goroutine owns it.
 type boardDrawer struct {
 	board *Board
+	selection
 	asked string    // the id of the question that is shown
 	since time.Time // since when it is shown
 }
 
-// Update handles a key.
+// Update handles a key, or text that is pasted into a message.
 func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
-	key, ok := msg.(tea.KeyPressMsg)
-	if !ok {
-		return nil
-	}
-	switch key.String() {
-	case "ctrl+c":
-		d.board.interrupt()
-	case "p":
-		d.board.pause()
-	case "a", "d":
-		d.answer(key.String() == "a")
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		d.key(msg)
+	case tea.PasteMsg:
+		if d.Mode == takesMessage {
+			d.Typed += strings.Join(strings.Fields(msg.Content), " ")
+		}
 	}
 	return nil
 }
@@ -278,9 +283,20 @@ func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
 // Draw draws the board. It leaves a third of a terminal to the lines above it.
 func (d *boardDrawer) Draw(width, height int) tea.View {
 	f := d.board.frame(width, min(height, max(12, height*2/3)))
+	f.selection = d.selection
+	if d.Mode == showsTask {
+		f.Words = d.board.wordsOf(d.Chosen)
+	}
 	q, _ := f.question()
 	d.noteQuestion(q.ID)
 	return tea.NewView(f.Draw())
+}
+
+// wordsOf returns the last words of a task.
+func (b *Board) wordsOf(task string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.spoken.words[task])
 }
 
 // TakeLines returns what is to be printed above the board.

@@ -19,16 +19,21 @@ type boardTest struct {
 	stops  chan int
 	pauses chan bool
 	said   chan string // answers to questions
+	sent   chan string // messages
 }
 
 func newBoardTest(t *testing.T) *boardTest {
-	b := &boardTest{Log: termtest.NewLog(t), Terminal: termtest.NewTerminal(t), stops: make(chan int, 10), pauses: make(chan bool, 10), said: make(chan string, 10)}
+	b := &boardTest{Log: termtest.NewLog(t), Terminal: termtest.NewTerminal(t), stops: make(chan int, 10), pauses: make(chan bool, 10), said: make(chan string, 10), sent: make(chan string, 10)}
 	b.Board = NewBoard(view.New(termtest.RunID), BoardOptions{Terminal: Terminal{In: b.In, Out: b.Terminal, Now: b.Now, Env: b.Env(), Size: func() (int, int) { return 80, 24 }, Drawn: b.Drawn},
 		Interrupt: func(n int) { b.stops <- n }, Pause: func(on bool) { b.pauses <- on },
 		Answer: func(id string, ok bool) error {
 			if b.said <- fmt.Sprint(id, " ", ok); id == "broken" {
 				return errors.New("the disk is full")
 			}
+			return nil
+		},
+		Send: func(agent, question, text string) error {
+			b.sent <- agent + " " + question + " " + text
 			return nil
 		}})
 	b.Feed(b.Event)
@@ -117,6 +122,48 @@ func TestBoardAnswers(t *testing.T) {
 	said("broken true")
 	if n := len(b.said); n > 0 {
 		t.Errorf("%d answers more than keys", n)
+	}
+}
+
+// Arrows choose a task, Enter looks into it, m writes to its agent, ? explains the keys, Esc goes back.
+func TestBoardKeys(t *testing.T) {
+	b := newBoardTest(t)
+	b.BeginTeam("planner", "coder")
+	b.StartTurn("coder")
+	b.Delta("coder", termtest.Text("I read it.\nThen I "))
+	b.Delta("coder", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "Edit", Input: []byte(`{"file_path":"a.go"}`)}})
+	b.WaitForFrame("coder", "? help")
+	b.Press("\x1b[B\x1b[B")
+	b.WaitForFrame("◉▸coder")
+	b.Press("\r")
+	b.WaitForFrame("| I read it.", "| Then I", "| > Edit a.go", "Esc back")
+	b.Press("?")
+	b.WaitForFrame("Enter   look into it", "m       write to its agent")
+	b.Press("\x1b")
+	b.WaitForFrame("◉▸coder", "· planner")
+	b.Press("m")
+	b.WaitForFrame("to @coder: ▏", "Enter sends")
+	b.Press("Use tabsx\x7f, pad?")
+	b.WaitForFrame("to @coder: Use tabs, pad?▏")
+	b.Press("\r")
+	if got := <-b.sent; got != "coder  Use tabs, pad?" {
+		t.Errorf("sent %q", got)
+	}
+	b.Tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, ID: "m-1", FromNodeID: "coder", ToNodeID: swarm.User,
+		Payload: swarm.Payload{Message: "Python 2 or 3?", Response: &swarm.Response{Expectation: "required"}}})
+	b.EndTurn("coder", swarm.CallEnd{Status: swarm.CallOK})
+	b.WaitForFrame("? @coder asks you: Python 2 or 3?", `swarm reply m-1 "…"`)
+	b.Press("\x1b")
+	b.WaitForFrame("◌ coder")
+	b.Press("mThree\r")
+	if got := <-b.sent; got != "coder m-1 Three" {
+		t.Errorf("sent %q", got)
+	}
+	if len(b.pauses)+len(b.said) > 0 {
+		t.Error("keys of a message were taken for commands")
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // A Frame is everything that a board shows at one moment. Drawing it is a pure function of it.
 type Frame struct {
 	view.Picture
+	selection
 	Saying        map[string]Saying // the last lines of tasks, by name
 	Children      map[string]Frame  // the swarms that do tasks now, by task
 	Now           time.Time
@@ -64,8 +65,22 @@ func (f Frame) Draw() string {
 		foot = append(foot, f.foot())
 	}
 	room := max(0, f.Height-1-len(lines)-len(foot)) // one line is the cursor's
-	lines = append(lines, f.rows(rows, room)...)
-	return strings.Join(append(lines, foot...), "\n")
+	switch f.Mode {
+	case showsTasks:
+		lines = append(lines, f.rows(rows, room)...)
+	case takesMessage:
+		message := f.chosenLines(room)
+		lines = append(lines, f.rows(rows, room-len(message))...)
+		lines = append(lines, message...)
+	default:
+		said := f.chosenLines(room)
+		lines = append(lines, said[:min(len(said), room)]...)
+	}
+	lines = append(lines, foot...)
+	if most := max(1, f.Height-1); len(lines) > most { // the first line stays, and the end, which says what to do
+		lines = append(lines[:1], lines[len(lines)-most+1:]...)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // setStatus gives tasks the status that the board shows, and adds what their running turns have used.
@@ -125,7 +140,7 @@ func (f Frame) head() string {
 		Name:    f.Name,
 		ID:      f.ID,
 		Status:  f.Status,
-		Elapsed: f.elapsed(f.Started, f.Ended),
+		Elapsed: f.elapsed(),
 		Usage:   f.Picture.Usage,
 		Calls:   callCount(f.Picture.Usage.Calls, f.Budget.Calls),
 	}
@@ -154,15 +169,16 @@ func callCount(n, most int64) string {
 	return ""
 }
 
-// elapsed formats the time from a start to an end, or until now in whole seconds.
-func (f Frame) elapsed(start, end time.Time) string {
-	if start.IsZero() {
+// elapsed formats the time that the run has taken, in whole seconds until it has ended.
+func (f Frame) elapsed() string {
+	if f.Started.IsZero() {
 		return ""
 	}
-	if !end.IsZero() {
-		return Duration(end.Sub(start))
+	took := f.Elapsed(f.Now)
+	if f.Ended.IsZero() {
+		took = took.Truncate(time.Second)
 	}
-	return Duration(max(0, f.Now.Sub(start)).Truncate(time.Second))
+	return Duration(took)
 }
 
 // worked formats the time of a task's turns, in whole seconds while one runs. The table at the end of
@@ -181,12 +197,13 @@ func (f Frame) worked(t *view.Task) string {
 // noteLines draws the most important note, in at most so many lines.
 func (f Frame) noteLines(most int) []string {
 	text := ""
+	_, asks := f.question()
 	switch n := len(f.Notices); {
 	case f.Trouble != "":
 		text = f.Trouble
 	case f.Spent != "":
 		text = "the budget is spent: " + f.Spent
-	case f.Reason != "":
+	case f.Reason != "" && asks == 0: // else it only repeats the question
 		text = f.Reason
 	case n > 0 && f.Notices[n-1].Hint != "":
 		text = f.Notices[n-1].Reason + " (" + f.Notices[n-1].Hint + ")"
@@ -195,7 +212,7 @@ func (f Frame) noteLines(most int) []string {
 	default:
 		return nil
 	}
-	lines := strings.Split(ansi.Wrap("! "+OneLine(text), f.Width, ""), "\n")
+	lines := wrapWords("! "+OneLine(text), f.Width)
 	if len(lines) > most {
 		rest := strings.Join(lines[most-1:], " ")
 		lines = append(lines[:most-1], ansi.Truncate(rest, f.Width-1, "")+"…")
@@ -208,20 +225,26 @@ func (f Frame) noteLines(most int) []string {
 
 // foot draws the line that explains the keys, in a short form if there is little room.
 func (f Frame) foot() string {
-	keys := []string{"Ctrl-C stops the run, twice kills it · p pauses it", "Ctrl-C stops · p pauses"}
-	switch {
-	case f.Attached && (f.Status == swarm.Pausing || f.Status == swarm.Paused):
-		keys = []string{"Ctrl-C leaves, and the run stays as it is · p lets it go on", "Ctrl-C leaves · p goes on"}
+	keys := []string{"Ctrl-C stops the run, twice kills it · p pauses it · ? help", "Ctrl-C stops · p pauses · ? help"}
+	_, asks := f.question()
+	switch paused := f.Status == swarm.Pausing || f.Status == swarm.Paused; {
+	case f.Mode == takesMessage:
+		keys = []string{"Enter sends the message · Esc leaves it", "Enter sends · Esc leaves it"}
+	case f.Mode == showsTask:
+		keys = []string{"Esc back · ↑ ↓ another task · m writes to its agent · ? help", "Esc back · ↑ ↓ others · m writes"}
+	case f.Mode == showsHelp:
+		keys = []string{"Esc back", "Esc back"}
+	case f.Attached && paused:
+		keys = []string{"Ctrl-C leaves, and the run stays as it is · p lets it go on · ? help", "Ctrl-C leaves · p goes on · ? help"}
 	case f.Attached:
-		keys = []string{"Ctrl-C leaves, and the run goes on · p pauses it", "Ctrl-C leaves · p pauses"}
+		keys = []string{"Ctrl-C leaves, and the run goes on · p pauses it · ? help", "Ctrl-C leaves · p pauses · ? help"}
 	case f.Stops > 0:
-		keys = []string{
-			"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
-	case f.Status == swarm.Pausing || f.Status == swarm.Paused:
-		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on", "Ctrl-C stops · p goes on"}
+		keys = []string{"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
+	case paused:
+		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on · ? help", "Ctrl-C stops · p goes on · ? help"}
 	}
-	if _, of := f.question(); of > 0 {
-		keys = []string{"a allows it · d denies it · " + keys[0], "a allows · d denies · " + keys[1]}
+	if asks > 0 && f.Mode == showsTasks {
+		keys = []string{"a allows it · d denies it · " + keys[1], "a allows · d denies · ? help"}
 	}
 	text := keys[0]
 	if ansi.StringWidth(text) > f.Width {
@@ -238,7 +261,13 @@ func (f Frame) rows(tasks []boardRow, room int) []string {
 	}
 	more := ""
 	if len(tasks) > room {
-		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i].Task) < rank(&tasks[k].Task) })
+		rank := func(r *boardRow) int {
+			if r.of.Chosen == r.Name && f.Chosen != "" {
+				return -2
+			}
+			return rank(&r.Task)
+		}
+		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i]) < rank(&tasks[k]) })
 		var words []string
 		for _, t := range tasks[room-1:] {
 			words = append(words, string(t.Status))
@@ -316,7 +345,11 @@ func (r *boardRow) draw(l layout) string {
 	f, t := r.of, &r.Task
 	p := Paint(f.Color)
 	var b strings.Builder
-	b.WriteString(p.Status(t.Status, Sign(t.Status)) + " ")
+	mark := " "
+	if f.Chosen == t.Name && f.Mode != showsTask && f.Chosen != "" {
+		mark = p.With(Bold, "▸")
+	}
+	b.WriteString(p.Status(t.Status, Sign(t.Status)) + mark)
 	b.WriteString(PadRight(Fit(r.label, l.name), l.name))
 	cell := func(width int, text string, style Style) {
 		if width > 0 {

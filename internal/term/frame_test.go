@@ -51,7 +51,9 @@ func TestFrameStates(t *testing.T) {
 		"paused": func(w *termtest.Log) Frame {
 			w.Begin(1, "a", "b: a")
 			w.Tell(swarm.RunPausing, "", "", nil)
+			w.Pass(5 * time.Second)
 			w.Tell(swarm.RunPaused, "", "", nil)
+			w.Pass(time.Minute) // the clock stands
 			return Frame{}
 		},
 		"over": func(w *termtest.Log) Frame {
@@ -100,6 +102,14 @@ func TestFrameStates(t *testing.T) {
 			w.StartTask("one")
 			w.Ask("one", "one/1/1/3fa9c1ab", `{"command":"touch made1.txt"}`)
 			return Frame{}
+		},
+		"asked-narrow": func(w *termtest.Log) Frame {
+			w.BeginTeam("planner", "coder")
+			w.StartTurn("coder")
+			w.Tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, ID: "m-c065501d0000000000000000", FromNodeID: "coder", ToNodeID: swarm.User,
+				Payload: swarm.Payload{Message: "Which Python is it to be, 2 or 3?\nThe tests run with both of them.", Response: &swarm.Response{Expectation: "required"}}})
+			w.EndTurn("coder", swarm.CallEnd{Status: swarm.CallOK})
+			return Frame{Answers: true, Width: 40, Height: 24}
 		},
 		"team": func(w *termtest.Log) Frame {
 			w.BeginTeam("planner", "coder", "tester", "idle")

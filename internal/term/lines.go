@@ -22,8 +22,10 @@ type Lines struct {
 	*linesOutput
 	// ShowsAnswer also prints the answer of a swarm, which `swarm solve` prints in its own way.
 	ShowsAnswer bool
-	hidesWaits  bool   // a board below the lines shows which task waits for which
-	under       string // the task that the run does as a swarm; "" = it is the run that is shown
+	// Unattended says that nobody watches: a question says how the run goes on without an answer.
+	Unattended bool
+	hidesWaits bool   // a board below the lines shows which task waits for which
+	under      string // the task that the run does as a swarm; "" = it is the run that is shown
 
 	// The mutex of the output guards the fields below.
 	run     *view.Run
@@ -46,6 +48,8 @@ type taskLines struct {
 	waited map[plan.WaitFor]bool // the kinds of waits that were printed
 	before swarm.Usage           // the task's usage at the beginning of the iteration
 	worked time.Duration         // the time of its turns until then
+	kept   map[int]bool          // the iterations whose turns are kept from the run that this one retries
+	redone bool                  // a turn of this iteration runs in this run
 
 	// The fields below are those of an agent of a swarm.
 	planned bool         // its subtask was printed
@@ -79,7 +83,7 @@ func (l *Lines) Child(task string, run *view.Run) Screen {
 
 func (l *Lines) child(task string, run *view.Run) *Lines {
 	child := linesOf(l.linesOutput, l.name(task), run)
-	child.hidesWaits = l.hidesWaits
+	child.hidesWaits, child.Unattended = l.hidesWaits, l.Unattended
 	return child
 }
 
@@ -152,21 +156,40 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
 	told, difference := splitDifference(t.Kind, view.DescribeEvent(e))
 	text := excerpt.Head(OneLine(told), maxReason)
+	if view.Need(e) != "" { // a person can only answer what they can read
+		text = OneLine(told)
+	}
 	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // the wait says what to type
 		text = "failed, and waits for " + t.Waits[0].String()
 	}
+	kept := v.kept[t.Iteration] && !v.redone
 	switch e.Kind {
+	case swarm.TurnCarriedOver:
+		_, iteration := plan.OfTurn(e.Turn)
+		if v.kept == nil {
+			v.kept = map[int]bool{}
+		}
+		v.kept[iteration] = true
+		return
 	case swarm.TaskStarted:
-		v.before, v.worked = t.Usage, t.Busy
+		v.before, v.worked, v.redone = t.Usage, t.Busy, false
 		text = l.print.Paint.Status(swarm.Running, text)
+		if v.kept[t.Iteration] { // it has ended in the other run
+			text = ""
+		}
 	case swarm.TurnStarted:
+		v.redone = true
 		text = l.print.Paint.With(Yellow, text)
-		if text == "" && t.Attempt > 1 {
-			text = l.print.Paint.Status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt))
+		if text == "" {
+			text = l.print.Paint.Status(swarm.Running, startedTurn(&t, e, l.run.Kind))
 		}
 	case swarm.TurnEnded:
 		l.print.EndTurn(l.name(t.Name))
 	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		if kept {
+			l.label(t.Name, l.print.Paint.With(Dim, text+": kept from "+OneLine(string(l.run.From))))
+			return
+		}
 		text = l.print.Paint.Status(t.Status, text+v.cost(t))
 		clear(v.waited)
 	default:
@@ -175,9 +198,42 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	if text != "" {
 		l.label(t.Name, text)
 	}
+	if l.Unattended && e.Kind == swarm.ApprovalAsked {
+		if a, _ := swarm.Body[swarm.Approval](e); !a.Auto {
+			l.label(t.Name, l.print.Paint.With(Yellow, aloneWith(&a)))
+		}
+	}
 	for line := range strings.Lines(difference) {
 		l.label(t.Name, "  "+l.print.Paint.diffLine(Escape(strings.TrimSuffix(line, "\n"))))
 	}
+}
+
+// aloneWith says what becomes of an approval that nobody is there to answer.
+func aloneWith(a *swarm.Approval) string {
+	key := "{tools: deny}, or auto"
+	switch {
+	case a.Retry != nil:
+		return "nobody watches this run, and it waits until the question is answered from another terminal"
+	case a.Growth != nil:
+		key = "{spawn: deny}, or auto"
+	}
+	return "nobody watches this run, and it waits until the question is answered from another terminal;" +
+		" to run without a person, write in the compose file: approvals: " + key
+}
+
+// startedTurn says that a turn has started, if nothing else says so: the start of a task covers its first
+// turn, and an agent of a team has turns but no start.
+func startedTurn(t *view.Task, e *swarm.Event, kind swarm.RunKind) string {
+	_, number := plan.OfTurn(e.Turn)
+	switch {
+	case t.Attempt > 1:
+		return fmt.Sprintf("attempt %d started", t.Attempt)
+	case kind == swarm.TeamRun && number > 1:
+		return fmt.Sprintf("started (turn %d)", number)
+	case kind == swarm.TeamRun:
+		return "started"
+	}
+	return ""
 }
 
 // cost formats what a task took in this iteration: the time of its turns, as tables have it.
@@ -247,12 +303,15 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		}
 		return
 	}
-	text := excerpt.Head(OneLine(view.DescribeEvent(e)), maxReason)
+	text := OneLine(view.DescribeEvent(e))
+	if view.Need(e) == "" {
+		text = excerpt.Head(text, maxReason)
+	}
 	switch {
 	case text == "":
 		return
 	case e.Kind == swarm.RunEnded:
-		text = l.print.Paint.Status(r.Status, text+Cost(r.Ended.Sub(r.Started), r.Usage, Dollars(r.Usage)))
+		text = l.print.Paint.Status(r.Status, text+Cost(r.Elapsed(r.Ended), r.Usage, Dollars(r.Usage)))
 	case e.Kind != swarm.RunUnpaused:
 		text = l.print.Paint.With(Yellow, text)
 	}
@@ -309,7 +368,10 @@ func SplitLine(line string) (name, text string) {
 }
 
 // label prints a line about a task or the run.
-func (l *Lines) label(name, text string) { l.print.Label(l.name(name), barNone, text) }
+func (l *Lines) label(name, text string) {
+	l.print.breakLine(l.name(name))
+	l.print.Label(l.name(name), barNone, text)
+}
 
 // flush writes all printed lines in one call, so that lines of several writers do not mix.
 func (l *linesOutput) flush() {

@@ -99,6 +99,54 @@ plan      +Line 2
 	}
 }
 
+// Words come before the tool call that they announce, and a call is not JSON. Each turn of a team's
+// agent has a start, and a question to a person is whole.
+func TestLinesOfATeamsTurns(t *testing.T) {
+	l, w, out := newLines(t, false)
+	w.BeginTeam("planner", "coder")
+	out.Reset()
+	w.StartTurn("coder")
+	l.Delta("coder", termtest.Text("I look at it."))
+	l.Delta("coder", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "Read", Input: []byte(`{"file_path":"calc.py","limit":10}`)}})
+	l.Delta("coder", termtest.Text("May I?"))
+	l.Unattended = true
+	w.Ask("coder", "coder/1/1/x", `{"command":"make"}`)
+	question := "Python 2 or 3? " + strings.Repeat("It matters. ", 60)
+	w.Tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, ID: "m-1", FromNodeID: "coder", ToNodeID: swarm.User,
+		Payload: swarm.Payload{Message: question, Response: &swarm.Response{Expectation: "required"}}})
+	w.EndTurn("coder", swarm.CallEnd{Status: swarm.CallOK})
+	w.Tell(swarm.TurnStarted, "coder", "coder/2/1", swarm.TurnStart{Iteration: 2, Attempt: 1, Start: 1})
+	want := "coder     started\n" +
+		"coder   | I look at it.\n" +
+		"coder   > Read calc.py\n" +
+		"coder   | May I?\n" +
+		"coder     may it use Bash make? swarm approve coder/1/1/x, or swarm deny coder/1/1/x\n" +
+		"coder     nobody watches this run, and it waits until the question is answered from another terminal;" +
+		" to run without a person, write in the compose file: approvals: {tools: deny}, or auto\n" +
+		"swarm     @coder asks you: " + strings.TrimSpace(question) + ` · swarm reply m-1 "…"` + "\n" +
+		"coder     started (turn 2)\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+}
+
+// A turn that a retry keeps is not started and did not run.
+func TestKeptTurns(t *testing.T) {
+	l, w, out := newLines(t, false)
+	w.Begin(1, "plan", "code: plan")
+	out.Reset()
+	l.run.From = "20261115-0100-aa"
+	w.Tell(swarm.TurnCarriedOver, "plan", "plan/1/1", swarm.CallEnd{Status: swarm.CallOK})
+	w.Tell(swarm.TaskStarted, "plan", "", swarm.Iteration{Iteration: 1, Of: 1})
+	w.Tell(swarm.TurnEnded, "plan", "plan/1/1", swarm.CallEnd{Status: swarm.CallOK, CarriedOver: true})
+	w.Tell(swarm.TaskCompleted, "plan", "", swarm.TaskEnd{})
+	w.StartTask("code")
+	want := "plan    completed: kept from 20261115-0100-aa\ncode    started\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+}
+
 func TestATeamHasAgents(t *testing.T) {
 	_, w, out := newLines(t, false)
 	w.BeginTeam("planner", "coder")

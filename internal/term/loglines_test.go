@@ -37,11 +37,11 @@ write_code   failed: no
 func TestFootOfAnAttachedBoard(t *testing.T) {
 	f := inTheMiddle(t)
 	f.Attached, f.Stops = true, 1
-	if got := f.Draw(); !strings.HasSuffix(got, "\nCtrl-C leaves, and the run goes on · p pauses it") {
+	if got := f.Draw(); !strings.HasSuffix(got, "\nCtrl-C leaves, and the run goes on · p pauses it · ? help") {
 		t.Errorf("got\n%s", got)
 	}
 	f.Status = swarm.Paused
-	if got := f.Draw(); !strings.HasSuffix(got, "\nCtrl-C leaves, and the run stays as it is · p lets it go on") {
+	if got := f.Draw(); !strings.HasSuffix(got, "\nCtrl-C leaves, and the run stays as it is · p lets it go on · ? help") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -141,6 +141,21 @@ func (p *Printer) EndTurn(task string) {
 	delete(p.outputs, task)
 }
 
+// breakLine prints the unfinished line of a task, because another line about the task follows: words
+// come before the tool call that they announce.
+func (p *Printer) breakLine(task string) {
+	v := p.outputs[task]
+	if v == nil {
+		return
+	}
+	if v.text.open {
+		p.endLine(task, &v.text, barText)
+	}
+	if v.errors.open {
+		p.endLine(task, &v.errors, barError)
+	}
+}
+
 // EndAll is EndTurn for every turn that has output.
 func (p *Printer) EndAll() {
 	for _, task := range slices.Sorted(maps.Keys(p.outputs)) {
@@ -162,10 +177,12 @@ func (p *Printer) Delta(task string, d swarm.Delta) {
 		v.errors.Add(d.Text, func(part string, ends bool) { p.extend(task, &v.errors, barError, part, ends) })
 	case swarm.DeltaTool:
 		if d.Tool != nil {
+			p.breakLine(task)
 			p.label(task, barTool, p.Paint.With(Dim, ToolLine(d.Tool)))
 		}
 	case swarm.DeltaToolDone:
 		if d.Tool != nil && d.Tool.Failed {
+			p.breakLine(task)
 			p.label(task, barError, FailedToolLine(d.Tool))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/view"
 )
 
 // Escape makes untrusted text safe to print. Control codes, escape sequences, and characters that
@@ -108,18 +109,38 @@ func OneLine(text string) string {
 const maxTool = 200 // bytes of a tool call
 
 // ToolLine shows a tool call in one line.
-func ToolLine(u *swarm.ToolUse) string {
-	return excerpt.Head(OneLine(u.Name+" "+string(u.Input)), maxTool)
-}
+func ToolLine(u *swarm.ToolUse) string { return excerpt.Head(OneLine(view.DescribeTool(u)), maxTool) }
 
 // FailedToolLine shows why a tool failed, in one line.
 func FailedToolLine(u *swarm.ToolUse) string {
-	return excerpt.Head(OneLine(u.Name+": "+u.Output), maxTool)
+	return excerpt.Head(OneLine(view.ToolName(u.Name)+": "+u.Output), maxTool)
 }
 
 // Fit makes a text one line of at most so many columns.
 func Fit(text string, columns int) string {
 	return ansi.Truncate(OneLine(text), max(0, columns), "…")
+}
+
+// wrapWords wraps a line between words only, so that ids and commands stay whole. A word that is wider
+// than a line is cut into several.
+func wrapWords(line string, columns int) (lines []string) {
+	at := ""
+	for _, word := range strings.Fields(line) {
+		switch {
+		case at == "":
+			at = word
+		case ansi.StringWidth(at)+1+ansi.StringWidth(word) <= columns:
+			at += " " + word
+			continue
+		default:
+			lines, at = append(lines, at), word
+		}
+		if ansi.StringWidth(at) > columns {
+			parts := strings.Split(ansi.Hardwrap(at, max(1, columns), true), "\n")
+			lines, at = append(lines, parts[:len(parts)-1]...), parts[len(parts)-1]
+		}
+	}
+	return append(lines, at)
 }
 
 // PadRight pads a text to a width. The text must be safe to print.

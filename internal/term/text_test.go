@@ -55,3 +55,17 @@ func BenchmarkEscape(b *testing.B) {
 		Escape(line)
 	}
 }
+
+func TestWrapWords(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"", ""},
+		{"swarm reply m-0a1b2c now", "swarm reply|m-0a1b2c now"},
+		{"aaaaaaaaaaaaaaaaa b", "aaaaaaaaaaaa|aaaaa b"},
+		{"one aaaaaaaaaaaaaaa", "one|aaaaaaaaaaaa|aaa"},
+		{"日本語日本語日本", "日本語日本語|日本"},
+	} {
+		if got := strings.Join(wrapWords(c.line, 12), "|"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.line, got, c.want)
+		}
+	}
+}

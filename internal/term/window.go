@@ -181,6 +181,9 @@ func nudge(c chan struct{}) {
 func (w *Window) Restore() {
 	if r := recover(); r != nil {
 		w.program.Kill()
+		if w.inline != nil {
+			_, _ = io.WriteString(w.inline.out, giveKeys) // the panic says more than its error
+		}
 		panic(r)
 	}
 }

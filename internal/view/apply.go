@@ -498,7 +498,11 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		r.setPause(swarm.Pausing)
 	case swarm.RunPaused:
 		r.setPause(swarm.Paused)
+		if r.Since.IsZero() { // running turns have finished
+			r.Since = e.Time
+		}
 	case swarm.RunUnpaused:
+		r.endPause(e.Time)
 		r.setPause("")
 		r.dropPauseNotices()
 	case swarm.RunInterrupted:
@@ -513,6 +517,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 	case swarm.RunEnded:
 		return swarm.UseBody(e, func(end swarm.RunEnd) {
 			r.dropPauseNotices()
+			r.endPause(e.Time)
 			r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
 			r.Answer = end.Answer
 		})

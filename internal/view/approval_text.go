@@ -16,9 +16,9 @@ var mainKeys = []string{"command", "cmd", "file_path", "path", "url"}
 
 // The maximum lengths of the parts of a description, in characters.
 const (
-	maxDescription = 320
-	mostMain       = 200 // of a main member
-	mostOther      = 60  // of any other member
+	maxDescription = 1200
+	mostMain       = 1000 // of a main member
+	mostOther      = 60   // of any other member
 )
 
 // verbs say in plain words what well-known tools of coding agents do to the main part of their input.
@@ -53,6 +53,11 @@ func DescribeApproval(a swarm.Approval) string {
 		}
 	}
 	return shorten(what, maxDescription)
+}
+
+// AskApproval returns the question whether an agent may do something.
+func AskApproval(who string, a swarm.Approval) string {
+	return "may " + who + " " + strings.TrimRight(DescribeApproval(a), ".: ") + "?"
 }
 
 // input returns the input of a tool in one line.

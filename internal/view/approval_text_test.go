@@ -22,7 +22,7 @@ func TestWish(t *testing.T) {
 		{"run make", "", `{}`, "run make"},
 		{"use x", "x", `"{\"command\":\"cut off"`, `use x {"command":"cut off`},
 		{"use x", "x", `{"broken`, `use x {"broken`},
-		{"use Bash", "Bash", `{"command":"touch a` + strings.Repeat(" ", 5000) + `; rm -r x"}`, "run touch a" + strings.Repeat(" ", 126) + "…" + strings.Repeat(" ", 57) + "; rm -r x"},
+		{"use Bash", "Bash", `{"command":"touch a` + strings.Repeat(" ", 5000) + `; rm -r x"}`, "run touch a" + strings.Repeat(" ", 659) + "…" + strings.Repeat(" ", 324) + "; rm -r x"},
 	} {
 		if got := DescribeApproval(swarm.Approval{What: c.what, Tool: c.tool, Input: json.RawMessage(c.input)}); got != c.want {
 			t.Errorf("%q %s:\n%q, want\n%q", c.what, c.input, got, c.want)
@@ -32,7 +32,7 @@ func TestWish(t *testing.T) {
 
 // A request for a new agent shows its instructions, too.
 func TestWishOfTheRun(t *testing.T) {
-	a := swarm.Approval{What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 500) + " and rm -r x"}}}
+	a := swarm.Approval{What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 2000) + " and rm -r x"}}}
 	if got := DescribeApproval(a); !strings.HasPrefix(got, `bring in @helper (provider sh): read\nit\u202e xxx`) || !strings.HasSuffix(got, "x and rm -r x") || utf8.RuneCountInString(got) != maxDescription {
 		t.Error(got)
 	}
@@ -68,7 +68,7 @@ func TestWishesBlockNobody(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Growth == nil || p.Agents[0].Status != swarm.Waiting ||
-		Waiting(p.Agents[0].Waits) != "a person: may it bring in @b: ? swarm approve a/1/1/w" || !strings.HasPrefix(p.Reason, "the run waits for a person: @a asks, may it bring in @b") {
+		Waiting(p.Agents[0].Waits) != "a person: may it bring in @b? swarm approve a/1/1/w" || !strings.HasPrefix(p.Reason, "the run waits for a person: @a asks, may it bring in @b") {
 		t.Errorf("%+v", p)
 	}
 	if chain, err := r.Why("@b"); err != nil || chain[0].Reason != "@a asks for it, and nobody has answered: swarm approve a/1/1/w" {

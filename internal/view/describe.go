@@ -108,7 +108,7 @@ func describeTask(e *swarm.Event) string {
 		if a.Auto {
 			return "wants to " + DescribeApproval(a)
 		}
-		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", DescribeApproval(a), a.ID, a.ID)
+		return fmt.Sprintf("%s swarm approve %s, or swarm deny %s", AskApproval("it", a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
 		if a.OK {
@@ -161,6 +161,9 @@ func describeAgent(e *swarm.Event) string {
 		return "has ended" + why(e)
 	case swarm.HandoffStored:
 		env, _ := swarm.Body[swarm.StoredEnvelope](e)
+		if AsksPerson(&env.Envelope) {
+			return Need(e)
+		}
 		return fmt.Sprintf("@%s → @%s: %s", sender(env.FromNodeID, env.Client), env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.ReplyOverdue:
 		return describeOverdue(e)

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/fact"
+	"swarm/internal/plan"
 )
 
 // A Box is the mail of an agent of a team. Its size grows with unread mail, not with all mail.
@@ -43,6 +45,9 @@ func (r *Run) foldMail(e *swarm.Event) error {
 			f := fact.Head(e)
 			f.Body = fact.Mail(e, &env)
 			r.team.Apply(f)
+			if AsksPerson(&env.Envelope) {
+				r.addQuestion(question{env.ID, shorten(excerpt.OneLine(env.Payload.Message), maxQuestion)})
+			}
 			last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
 			r.box(env.FromNodeID, func(b *Box) { b.Last = last })
 			r.box(env.ToNodeID, func(b *Box) {
@@ -69,6 +74,40 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		}
 	}
 	return nil
+}
+
+// A question is what an agent asks a person, by the id of its envelope.
+type question struct{ ID, Text string }
+
+const (
+	keptQuestions = 20
+	maxQuestion   = 2000 // characters
+)
+
+// AsksPerson reports whether a message requires a person's reply.
+func AsksPerson(env *swarm.Envelope) bool {
+	return env.ToNodeID == swarm.User && env.Payload.Response != nil && env.Payload.Response.Expectation == "required"
+}
+
+// addQuestion keeps the text of a question for those who show the wait for its answer. The newest are
+// kept.
+func (r *Run) addQuestion(q question) {
+	r.questions = append(r.questions, q)
+	if n := len(r.questions); n > keptQuestions {
+		r.questions = append(r.questions[:0], r.questions[n-keptQuestions:]...)
+	}
+}
+
+// quote adds the text of the question to a wait for a person's reply.
+func (r *Run) quote(w *Wait) {
+	if w.For != plan.ForReply || w.Agent != swarm.User {
+		return
+	}
+	for _, q := range r.questions {
+		if q.ID == w.Reason {
+			w.Question = q.Text
+		}
+	}
 }
 
 func (b *Box) empty() { b.Inbox = nil }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // Need returns why an event needs a person, and what to type; "" = it needs none. The end of a run
@@ -12,13 +13,16 @@ func Need(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.ApprovalAsked:
 		a, _ := swarm.Body[swarm.Approval](e)
+		if a.Auto {
+			return ""
+		}
 		return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", e.Agent, DescribeApproval(a), a.ID, a.ID)
 	case swarm.HandoffStored:
 		env, _ := swarm.Body[swarm.Envelope](e)
-		if env.ToNodeID != swarm.User || env.Payload.Response == nil || env.Payload.Response.Expectation != "required" {
+		if !AsksPerson(&env) {
 			return ""
 		}
-		return fmt.Sprintf("@%s asks: %s: swarm reply %s \"…\"", env.FromNodeID, FirstLine(env.Payload.Message), env.ID)
+		return fmt.Sprintf("@%s asks you: %s · swarm reply %s \"…\"", env.FromNodeID, shorten(excerpt.OneLine(env.Payload.Message), maxQuestion), env.ID)
 	case swarm.LimitReached:
 		if l, _ := swarm.Body[swarm.Limit](e); l.Use != "" {
 			return "" // another provider goes on

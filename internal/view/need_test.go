@@ -23,7 +23,7 @@ func TestNeed(t *testing.T) {
 		want  string
 	}{
 		{asked, "@coder wants to use Bash: swarm approve code/1/1/x, or swarm deny code/1/1/x"},
-		{mail("user", "required"), `@coder asks: Which?…: swarm reply m-1 "…"`},
+		{mail("user", "required"), `@coder asks you: Which? The red one? · swarm reply m-1 "…"`},
 		{mail("user", "optional"), ""},
 		{mail("tester", "required"), ""},
 		{blocked, "task code failed, and waits for a person: exit status 1"},

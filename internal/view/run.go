@@ -22,22 +22,24 @@ type Run struct {
 	Head
 	Usage swarm.Usage // of all turns that have ended
 
-	tasks    []task // by their numbers in the schedule
-	agents   []Agent
-	agentAt  map[string]int
-	edges    []swarm.Edge        // of all plans, each once
-	boxes    map[string]Box      // by agent, in a team
-	actions  map[string][]Action // by task or agent, "" = on the whole run; the newest of each
-	groups   []group
-	planned  bool         // a plan was added
-	parallel int          // turns at once; 0 = no limit
-	pause    swarm.Status // pausing, paused, or "" when turns may start; outlasts an interruption
-	pausedAt time.Time
-	retries  []int // tasks that wait for their next attempt, unordered because there are few
-	sched    *plan.Schedule
-	plans    []*swarm.Plan // held, so that the other readers of this process share them
-	team     *plan.Team    // of a team: its members are the tasks; nil = a pipeline, see sched
-	findings []Finding     // the newest of a swarm
+	tasks   []task // by their numbers in the schedule
+	agents  []Agent
+	agentAt map[string]int
+	edges   []swarm.Edge // of all plans, each once
+	// questions are the newest that agents have asked a person.
+	questions []question
+	boxes     map[string]Box      // by agent, in a team
+	actions   map[string][]Action // by task or agent, "" = on the whole run; the newest of each
+	groups    []group
+	planned   bool         // a plan was added
+	parallel  int          // turns at once; 0 = no limit
+	pause     swarm.Status // pausing, paused, or "" when turns may start; outlasts an interruption
+	pausedAt  time.Time
+	retries   []int // tasks that wait for their next attempt, unordered because there are few
+	sched     *plan.Schedule
+	plans     []*swarm.Plan // held, so that the other readers of this process share them
+	team      *plan.Team    // of a team: its members are the tasks; nil = a pipeline, see sched
+	findings  []Finding     // the newest of a swarm
 }
 
 // A task is the public state of a task and what the schedule needs to be restored.
@@ -85,6 +87,8 @@ type Head struct {
 	Swarm     *SwarmLimits     `json:"swarm,omitempty"`
 	Started   time.Time        `json:"started,omitzero"`
 	Ended     time.Time        `json:"ended,omitzero"`
+	Paused    time.Duration    `json:"-"`              // how long it was paused, without the pause that lasts
+	Since     time.Time        `json:"-"`              // when the pause that lasts began; zero = it is not paused
 	Owner     swarm.Ownership  `json:"owner,omitzero"` // the last process that drove it; the log does not know if it lives
 	Budget    swarm.Budget     `json:"budget,omitzero"`
 	Spent     string           `json:"spent,omitempty"` // which part of the budget ran out, or ""
@@ -96,6 +100,26 @@ type Head struct {
 	Approvals []Approval `json:"approvals,omitempty"`
 	// Actions are in a [Report] only, because they grow with the log.
 	Actions []Action `json:"actions,omitempty"`
+}
+
+// Elapsed returns how long the run has taken at a moment. Its clock stops while it is paused.
+func (h *Head) Elapsed(now time.Time) time.Duration {
+	switch {
+	case h.Started.IsZero():
+		return 0
+	case !h.Ended.IsZero():
+		now = h.Ended
+	case !h.Since.IsZero():
+		now = h.Since
+	}
+	return max(0, now.Sub(h.Started)-h.Paused)
+}
+
+// endPause adds the pause that lasts to the time of all pauses.
+func (h *Head) endPause(now time.Time) {
+	if !h.Since.IsZero() {
+		h.Paused, h.Since = h.Paused+now.Sub(h.Since), time.Time{}
+	}
 }
 
 // SwarmLimits bound the work of a swarm.
@@ -266,7 +290,7 @@ func (r *Run) At(i int) Task {
 		if a.Task != t.Name {
 			continue
 		}
-		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + DescribeApproval(a.Approval) + "? swarm approve " + a.ID}
+		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: AskApproval("it", a.Approval) + " swarm approve " + a.ID}
 		switch {
 		case a.Retry != nil: // its text says why, too
 			t.Waits = []Wait{w}
@@ -311,7 +335,11 @@ func (r *Run) machine() machine {
 // waiting.
 func (r *Run) standing(i int) (swarm.Status, []Wait) {
 	st, waits := r.machine().Standing(i)
-	return st, slices.Clone(waits) // pictures share no memory with the fold
+	waits = slices.Clone(waits) // pictures share no memory with the fold
+	for i := range waits {
+		r.quote(&waits[i])
+	}
+	return st, waits
 }
 
 // ended returns why an agent of a team gets no more turns; nil = it gets them.

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 16
+const Version = 17
 
 // A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
 // each, so that they can be read one by one. Its size depends on the plan, not on the log. The
@@ -28,10 +28,13 @@ type stored struct {
 	Parallel int                 `json:"parallel,omitempty"`
 	Pause    swarm.Status        `json:"pause,omitempty"`
 	PausedAt time.Time           `json:"paused_at,omitzero"`
+	Pauses   time.Duration       `json:"pauses_ns,omitempty"`
+	Since    time.Time           `json:"paused_since,omitzero"`
 	Groups   []group             `json:"groups,omitempty"`
 	Edges    []swarm.Edge        `json:"edges,omitempty"`
 	Boxes    map[string]Box      `json:"boxes,omitempty"`
 	Findings []Finding           `json:"findings,omitempty"`
+	Asked    []question          `json:"asked,omitempty"`
 	Actions  map[string][]Action `json:"actions,omitempty"`
 	Paused   []string            `json:"paused,omitempty"` // agents of a pipeline
 	Limits   plan.Limits         `json:"limits,omitempty"` // of providers, in a pipeline
@@ -48,8 +51,8 @@ const packedTasks = 20_000
 // Marshal returns the fold for storage. Agents and tasks are encoded one by one. Encoding 10,000 of
 // them at once would need buffers several times as large as the result.
 func (r *Run) Marshal() []byte {
-	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Findings: r.findings, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
+	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt, Pauses: r.Head.Paused, Since: r.Since,
+		Groups: r.groups, Edges: r.edges, Boxes: r.boxes, Findings: r.findings, Asked: r.questions, Actions: r.actions, Agents: len(r.agents), Tasks: len(r.tasks)}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	} else {
@@ -103,6 +106,7 @@ func Unmarshal(b []byte) (*Run, error) {
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
 	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
+	r.questions, r.Head.Paused, r.Since = s.Asked, s.Pauses, s.Since
 	r.actions, r.findings = s.Actions, s.Findings
 	r.agents = agents[:0] // each is read before it is written in its place
 	for _, a := range agents {
