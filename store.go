@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"iter"
 	"time"
 )
@@ -85,9 +86,9 @@ type RunSummary struct {
 	Status  Status    `json:"status,omitempty"` // "" = unknown, see Problem
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Exit    int       `json:"exit,omitempty"`
-	Tasks   int       `json:"tasks,omitempty"`
-	Done    int       `json:"done,omitempty"` // completed tasks
+	Exit    int       `json:"exit,omitempty"` // of a run that has ended
+	Tasks   int       `json:"tasks"`
+	Done    int       `json:"done"` // completed tasks
 	Usage   Usage     `json:"usage,omitzero"`
 	PID     int       `json:"pid,omitempty"`     // the process that drives it, or drove it last
 	Origin  *Origin   `json:"asked,omitempty"`   // the message of another program that began the run
@@ -95,6 +96,19 @@ type RunSummary struct {
 	Waits   string    `json:"waits,omitempty"`   // why it runs and nothing happens: a person has to decide, or has paused an agent
 	Problem string    `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
 	Damaged bool      `json:"damaged,omitempty"` // the problem is that the log is damaged
+}
+
+// MarshalJSON writes the exit code of every run that has ended, 0 too, and of no other.
+func (s RunSummary) MarshalJSON() ([]byte, error) {
+	type plain RunSummary // without this method
+	all := struct {
+		plain
+		Exit *int `json:"exit,omitempty"`
+	}{plain: plain(s)}
+	if s.Status.Ended() {
+		all.Exit = &s.Exit
+	}
+	return json.Marshal(all)
 }
 
 // Begun reports whether the log of the summary has a first event. The process that makes a run may

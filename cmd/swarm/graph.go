@@ -18,8 +18,9 @@ func (a *app) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [PIPELINE | TASK…]",
 		Short: "Draw dependencies between tasks, or edges between agents, as Mermaid or DOT",
-		Long: `Draw the plan. A solid arrow is a dependency, with its condition. A dotted arrow is an output that a
-prompt reads without waiting for it: the output of the previous iteration.
+		Long: `Draw the plan. A solid arrow is a dependency, with its condition. An arrow "reads" is the output of a
+task that is no direct dependency. If it is dotted, the task does not wait for it, and reads the
+output of the previous iteration.
 
 If the file has no tasks, draw the team. Then an arrow is an edge: the permission for one agent to
 message another.`,
@@ -120,8 +121,10 @@ func mermaid(p *swarm.Plan, arrows []compose.Arrow) string {
 	}
 	for _, x := range arrows {
 		switch {
-		case x.Condition == "":
+		case x.Previous:
 			fmt.Fprintf(&b, "  %s -.->|reads| %s\n", id[x.From], id[x.To])
+		case x.Condition == "":
+			fmt.Fprintf(&b, "  %s -->|reads| %s\n", id[x.From], id[x.To])
 		case x.Condition == swarm.OnAny:
 			fmt.Fprintf(&b, "  %s --> %s\n", id[x.From], id[x.To])
 		default:
@@ -139,8 +142,10 @@ func dot(p *swarm.Plan, arrows []compose.Arrow) string {
 	}
 	for _, x := range arrows {
 		switch {
-		case x.Condition == "":
+		case x.Previous:
 			fmt.Fprintf(&b, "  %q -> %q [style=dotted, label=reads];\n", x.From, x.To)
+		case x.Condition == "":
+			fmt.Fprintf(&b, "  %q -> %q [label=reads];\n", x.From, x.To)
 		case x.Condition == swarm.OnAny:
 			fmt.Fprintf(&b, "  %q -> %q;\n", x.From, x.To)
 		default:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,6 +84,12 @@ func (a *app) printForecast(f *compose.Forecast) error {
 		fmt.Fprintf(a.stdout, " (budget: %s)", term.USD(f.Budget.USD))
 	}
 	fmt.Fprintln(a.stdout)
+	if slices.ContainsFunc(f.Steps, func(s compose.ForecastStep) bool { return s.MaxPrompt >= s.MinPrompt+swarm.MaxOutput }) {
+		fmt.Fprintf(a.stdout, "an output in a prompt counts as %s, the most that is kept; with empty outputs it is ~%s tokens\n", term.Bytes(swarm.MaxOutput), term.Count(f.MinInput))
+	}
+	if len(f.ReadsMore) > 0 {
+		fmt.Fprintf(a.stdout, "not counted: instructions, files and tool results that programs send to their models: %s\n", strings.Join(f.ReadsMore, ", "))
+	}
 	if f.Budget.USD > 0 && len(f.Unpriced) > 0 {
 		fmt.Fprintf(a.stdout, "without a price, so counted as $0: %s\n", strings.Join(f.Unpriced, ", "))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -165,9 +164,8 @@ func (a *app) promptsCheckCommand() *cobra.Command {
 					_, doubts, err = prompt.Parse(prompt.Source{File: file, Text: text}, p.Include)
 					warnings = append(warnings, doubts...)
 				}
-				if e, ok := errors.AsType[*swarm.Error](err); ok {
-					errs = append(errs, e)
-				} else if err != nil {
+				wrong := prompt.Errors(err)
+				if errs = append(errs, wrong...); err != nil && len(wrong) == 0 {
 					return err
 				}
 			}

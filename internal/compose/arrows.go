@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"swarm"
@@ -14,6 +15,7 @@ type Arrow struct {
 	To        string          `json:"to"`
 	Condition swarm.Condition `json:"condition,omitempty"` // of a dependency
 	Reads     bool            `json:"reads"`               // its prompt has the output
+	Previous  bool            `json:"previous,omitempty"`  // of the iteration before: the task does not wait for it
 }
 
 // Arrows returns the dependencies and the reads between tasks, in the order of the tasks that the
@@ -25,6 +27,7 @@ func (b *Bundle) Arrows() ([]Arrow, error) {
 		known[t.Name] = true
 	}
 	all := []Arrow{}
+	after := b.allDependencies()
 	for _, t := range b.Plan.Tasks {
 		reads, err := readsOf(&t, texts, known)
 		if err != nil {
@@ -33,15 +36,39 @@ func (b *Bundle) Arrows() ([]Arrow, error) {
 		waits := map[string]bool{}
 		for _, d := range t.DependsOn {
 			waits[d.Task] = true
-			all = append(all, Arrow{d.Task, t.Name, d.Condition, slices.Contains(reads, d.Task)})
+			all = append(all, Arrow{From: d.Task, To: t.Name, Condition: d.Condition, Reads: slices.Contains(reads, d.Task)})
 		}
 		for _, from := range reads {
 			if !waits[from] {
-				all = append(all, Arrow{From: from, To: t.Name, Reads: true})
+				all = append(all, Arrow{From: from, To: t.Name, Reads: true, Previous: !after[t.Name][from]})
 			}
 		}
 	}
 	return all, nil
+}
+
+// allDependencies returns, by task, the tasks that it waits for: its dependencies, and theirs.
+func (b *Bundle) allDependencies() map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	tasks := map[string]*swarm.Task{}
+	for i := range b.Plan.Tasks {
+		tasks[b.Plan.Tasks[i].Name] = &b.Plan.Tasks[i]
+	}
+	var of func(name string) map[string]bool
+	of = func(name string) map[string]bool {
+		if all[name] == nil && tasks[name] != nil {
+			all[name] = map[string]bool{}
+			for _, d := range tasks[name].DependsOn {
+				all[name][d.Task] = true
+				maps.Copy(all[name], of(d.Task))
+			}
+		}
+		return all[name]
+	}
+	for name := range tasks {
+		of(name)
+	}
+	return all
 }
 
 // readsOf returns the tasks whose outputs the task's prompt has, each once.

@@ -30,10 +30,12 @@ type Forecast struct {
 	Budget      swarm.Budget   `json:"budget,omitzero"`
 	MaxTurns    int            `json:"max_turns"`                   // with all iterations and retries
 	MaxInput    int64          `json:"max_input_tokens"`            // of all prompts at their largest; an estimate
+	MinInput    int64          `json:"min_input_tokens"`            // the same with empty outputs in the prompts, without retries
 	MaxOutput   int64          `json:"max_output_tokens,omitempty"` // of the answers in swarms; how long others are nobody knows
 	MaxUSD      float64        `json:"max_usd,omitempty"`           // for those, at the providers' or the list prices; without the answers, if their length is not known
 	Reported    []string       `json:"reported,omitempty"`          // providers that report the cost of a turn when it ends
 	Unpriced    []string       `json:"unpriced,omitempty"`          // providers, or models of theirs, whose turns count as $0
+	ReadsMore   []string       `json:"reads_more,omitempty"`        // providers whose programs send their models more than the prompt
 }
 
 // A ForecastStep is a task of a forecast.
@@ -50,6 +52,7 @@ type ForecastStep struct {
 	Retries    int           `json:"retries,omitempty"`
 	Timeout    time.Duration `json:"timeout_ns,omitempty"`
 	MaxPrompt  int64         `json:"max_prompt_bytes"`
+	MinPrompt  int64         `json:"min_prompt_bytes"` // with empty outputs in it
 }
 
 // Forecast plays the plan through with every task succeeding.
@@ -94,6 +97,8 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 			for _, d := range t.DependsOn {
 				step.After = append(step.After, d.Task)
 			}
+			step.MinPrompt = prompt.HeadBytes(t.Name, t.Agent, step.Iterations)
+			step.MaxPrompt = step.MinPrompt
 			for _, hash := range []swarm.Hash{t.Prompt, ag.Role} {
 				if text := texts[hash]; text != nil {
 					tpl, err := prompt.Unmarshal(text)
@@ -101,6 +106,7 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 						return nil, err
 					}
 					step.MaxPrompt += tpl.MaxBytes(swarm.MaxOutput)
+					step.MinPrompt += tpl.MaxBytes(0)
 				}
 			}
 			turns := step.Iterations * (1 + t.Retries)
@@ -138,6 +144,10 @@ func (f *Forecast) add(spec *swarm.ProviderSpec, model string, step ForecastStep
 	need := providerkind.Bound(spec, model, step.MaxPrompt, 0)
 	f.MaxTurns += turns
 	f.MaxInput += int64(turns) * need.InputTokens
+	f.MinInput += int64(step.Iterations) * swarm.EstimateTokens(step.MinPrompt)
+	if providerkind.Of(spec.Kind).Model == providerkind.OwnModel && !slices.Contains(f.ReadsMore, spec.Name) {
+		f.ReadsMore = append(f.ReadsMore, spec.Name)
+	}
 	if f.isPriced(spec, model) {
 		f.MaxUSD += float64(turns) * need.USD
 	}

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"errors"
 	"io/fs"
 	"strings"
 
@@ -44,6 +43,7 @@ type loaded struct {
 	refs   []prompt.Ref
 	bytes  int64 // the maximum, with all outputs at their largest
 	expect *swarm.Expect
+	broken bool // something of it is wrong, and has been reported
 }
 
 // loadPrompts reads the prompts of the selected tasks, and the roles of their agents.
@@ -62,7 +62,7 @@ func (c *compiler) loadPrompts(sel *selection) {
 	}
 }
 
-// loadTask reads what one task needs. It returns nil if something is wrong.
+// loadTask reads what one task needs. It returns nil if the task has no prompt.
 func (c *compiler) loadTask(t *task) *loaded {
 	v := &t.value
 	before := len(c.errs)
@@ -86,9 +86,7 @@ func (c *compiler) loadTask(t *task) *loaded {
 		l.hash, l.bytes = c.storePiece(text), text.template.MaxBytes(swarm.MaxOutput)
 	}
 	l.expect = c.expect(v.Expect)
-	if len(c.errs) > before {
-		return nil
-	}
+	l.broken = len(c.errs) > before
 	return l
 }
 
@@ -229,12 +227,8 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 		w.Kind = Warning
 		c.warns = append(c.warns, at(w))
 	}
-	if err != nil {
-		if e, ok := errors.AsType[*swarm.Error](err); ok {
-			_ = at(e) // e is changed in place
-		}
-		c.failWith(nil, err)
-		return nil
+	for _, e := range prompt.Errors(err) {
+		c.failWith(nil, at(e))
 	}
 	if mend != nil {
 		for i, p := range tmpl.Parts {

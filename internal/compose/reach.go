@@ -141,7 +141,7 @@ func (c *compiler) checkInputs(t *task) {
 		}
 	}
 	for _, in := range t.value.Inputs.entries {
-		if t.prompt != nil && !asked[in.name] {
+		if t.prompt != nil && !t.prompt.broken && !asked[in.name] {
 			c.warn(in.key, "no prompt of the task %q asks for the input %q", t.name, in.name).
 				WithHint("write {{input:%s}} in it", in.name)
 		}

@@ -56,7 +56,9 @@ func (c *compiler) chooseSingle(s Single) *selection {
 	sel.alone = true
 	tpl, warnings, err := prompt.Parse(prompt.Source{File: s.File, Text: s.Text}, c.o.Prompts.Include)
 	if err != nil {
-		c.failWith(nil, err)
+		for _, e := range prompt.Errors(err) {
+			c.failWith(nil, e)
+		}
 		return sel
 	}
 	c.warns = append(c.warns, warnings...)

@@ -473,5 +473,12 @@ func (p *pipeline) finish() (Result, error) {
 	if p.stop == swarm.OverBudget && len(cancelled) == 0 && !left {
 		p.stop = "" // no work was left when the budget ran out
 	}
+	if len(cancelled) > 0 && p.stop == "" && p.plans[0].Kind == swarm.LineRun {
+		// A person cancels a line on purpose, so the other lines decide how the session ended.
+		if len(cancelled) == len(p.tasks) {
+			p.stop = swarm.CutByCancel
+		}
+		cancelled = nil
+	}
 	return p.conclude(swarm.RunEnd{}, failed, cancelled)
 }

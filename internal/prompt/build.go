@@ -137,6 +137,16 @@ func ids(t *Turn) []Part {
 	return plain(b.String())
 }
 
+// HeadBytes returns the size of what stands before the own text of a task's prompt: the ids, and the
+// empty line after them.
+func HeadBytes(task, agent string, iterations int) int64 {
+	n := 0
+	for _, p := range ids(&Turn{Task: task, Agent: agent, Iteration: iterations, Of: iterations}) {
+		n += len(p.Text)
+	}
+	return int64(n + len("\n"))
+}
+
 // findings makes a heading and one list item for each finding. The text of a finding is data. Every
 // continuation line is indented, whatever a reader takes for the end of a line. So no finding looks
 // like two findings, or like a line of ours.

@@ -27,21 +27,38 @@ type Include func(from, rel string) (path string, text []byte, err error)
 const (
 	maxDepth    = 10   // includes inside each other
 	maxWarnings = 100  // warnings of one prompt
+	maxErrors   = 20   // errors of one prompt
 	maxGuess    = 4096 // parts for which room is made before they are seen
 )
 
 // Parse reads a prompt and its includes. It warns of everything in double braces that is no
-// directive, and leaves it as it is.
+// directive, and leaves it as it is. If directives are wrong, the error has all of them, see [Errors],
+// and the template has the rest.
 func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
 	text := strings.TrimPrefix(clean(view(src.Text)), byteOrderMark)
 	p := parser{include: inc, files: []string{src.File}, read: len(text)}
 	if p.read > MaxPrompt {
 		return Template{}, nil, &swarm.Error{Kind: swarm.BadInput, File: src.File, Msg: tooLarge}
 	}
-	if err := p.parse(text, place{src.File, max(src.Line, 1), max(src.Column, 1)}); err != nil {
-		return Template{}, p.warnings, err
+	p.parse(text, place{src.File, max(src.Line, 1), max(src.Column, 1)})
+	if len(p.errs) == 1 {
+		return Template{p.parts}, p.warnings, p.errs[0]
 	}
-	return Template{p.parts}, p.warnings, nil
+	return Template{p.parts}, p.warnings, errors.Join(p.errs...)
+}
+
+// Errors returns the errors of [Parse], each with its place.
+func Errors(err error) (all []*swarm.Error) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Parse joins them, and wraps nothing
+		for _, one := range many.Unwrap() {
+			all = append(all, Errors(one)...)
+		}
+		return all
+	}
+	if e, ok := errors.AsType[*swarm.Error](err); ok {
+		all = append(all, e)
+	}
+	return all
 }
 
 const (
@@ -53,6 +70,7 @@ type parser struct {
 	include  Include
 	parts    []Part
 	warnings []*swarm.Error
+	errs     []error  // one for each directive that is wrong
 	files    []string // the files that are being read, each included by the one before it
 	read     int      // bytes of all texts so far; bounds nested includes
 }
@@ -95,14 +113,14 @@ func (at place) in(err error, what string) *swarm.Error {
 
 // parse splits one text into parts, from one pair of braces to the next. The parts share the bytes
 // of the text.
-func (p *parser) parse(text string, at place) error {
+func (p *parser) parse(text string, at place) {
 	file, placed := at.file, 0 // at is the place of text[placed]
 	taken, next := 0, 0        // text[:taken] is in parts; the search continues at next
 	for {
 		open := strings.Index(text[next:], "{{")
 		if open < 0 {
 			p.text(file, text[taken:])
-			return nil
+			return
 		}
 		open += next
 		if open > taken && text[open-1] == '\\' {
@@ -122,7 +140,16 @@ func (p *parser) parse(text string, at place) error {
 		}
 		part, known, err := directive(inside, at)
 		if err != nil {
-			return err
+			p.errs = append(p.errs, err)
+		}
+		if len(p.errs) > maxErrors {
+			return
+		}
+		if err != nil {
+			p.text(file, text[taken:open])
+			taken = open + 2 + len(inside) + 2
+			next = taken
+			continue
 		}
 		if !known {
 			p.unknown(inside, at)
@@ -137,7 +164,7 @@ func (p *parser) parse(text string, at place) error {
 		if part.Kind != kindInclude {
 			p.parts = append(p.parts, part)
 		} else if err := p.file(part.Name, at); err != nil {
-			return err
+			p.errs = append(p.errs, err)
 		}
 	}
 }
@@ -236,9 +263,9 @@ func (p *parser) file(name string, at place) error {
 		return at.errorf("%s with %s", tooLarge, cut(name)).WithHint("include less")
 	}
 	p.files = append(p.files, file)
-	err = p.parse(strings.TrimRight(text, newlines), place{file, 1, 1})
+	p.parse(strings.TrimRight(text, newlines), place{file, 1, 1})
 	p.files = p.files[:len(p.files)-1]
-	return err
+	return nil
 }
 
 // unknown warns of text between double braces that is no directive.

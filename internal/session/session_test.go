@@ -258,3 +258,27 @@ func TestCancel(t *testing.T) {
 	}
 	x.close()
 }
+
+// A line that a person cancels does not make the session fail. A session of cancelled lines only is
+// cancelled.
+func TestCancelledLineIsNoFailure(t *testing.T) {
+	for _, c := range []struct {
+		other  string
+		status swarm.Status
+		exit   int
+	}{{"@ba Read", swarm.Completed, swarm.ExitDone}, {"", swarm.Cancelled, swarm.ExitFailed}, {"@ba FAIL", swarm.Failed, swarm.ExitFailed}} {
+		x := newTable(t)
+		held := x.say("@pm HOLD forever &")
+		x.until("@pm: executing")
+		if c.other != "" {
+			held = append(held, x.say(c.other+" &")...)
+		}
+		_, err := x.cancel(t.Context(), "@pm")
+		x.must(err)
+		_, err = x.Wait(t.Context(), held)
+		x.must(err)
+		if p := x.close(); p.Status != c.status || p.Exit != c.exit {
+			t.Errorf("with %q the session is %s, exit %d", c.other, p.Status, p.Exit)
+		}
+	}
+}
