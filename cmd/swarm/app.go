@@ -155,9 +155,10 @@ func (a *app) complain(err error) {
 		_ = json.NewEncoder(term.EscapeJSON(a.stderr)).Encode(problemOf(e)) // there is no other place to report it
 		return
 	}
-	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(e.Error()))
+	paint := a.errorPaint()
+	fmt.Fprintf(a.stderr, "%s %s\n", rank(paint, "error:"), term.Escape(e.Error()))
 	if e.Hint != "" {
-		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(e.Hint))
+		fmt.Fprintf(a.stderr, "%s %s\n", rank(paint, "hint:"), term.Escape(e.Hint))
 	}
 }
 

@@ -76,11 +76,12 @@ func problems(errs []*swarm.Error) []problem {
 }
 
 // listProblems prints problems on standard error, for people.
-func (a *app) listProblems(rank string, errs []*swarm.Error) {
+func (a *app) listProblems(word string, errs []*swarm.Error) {
+	paint := a.errorPaint()
 	for _, e := range errs {
-		fmt.Fprintf(a.stderr, "%s: %s\n", rank, term.Escape(e.Error()))
+		fmt.Fprintf(a.stderr, "%s %s\n", rank(paint, word+":"), term.Escape(e.Error()))
 		if e.Hint != "" {
-			fmt.Fprintf(a.stderr, "  hint: %s\n", term.Escape(e.Hint))
+			fmt.Fprintf(a.stderr, "  %s %s\n", rank(paint, "hint:"), term.Escape(e.Hint))
 		}
 	}
 }

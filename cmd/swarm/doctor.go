@@ -39,10 +39,10 @@ would start and ask, and does it with --run. So it is safe in a folder that you 
 your PATH, of providers about which the file says nothing, are asked for their version.
 
 Providers that no agent of the file uses are checked too:
-  ok  found
-  ??  not checked without --run
-  --  missing, and needed here
-  ..  missing, and not needed here
+  ✓  found
+  ?  not checked without --run
+  ✗  missing, and needed here
+  ·  missing, and not needed here
 
 Exits with 2 when something needed is missing.`,
 		Args: cobra.NoArgs,
@@ -56,20 +56,12 @@ Exits with 2 when something needed is missing.`,
 			if a.json {
 				return a.print(all)
 			}
+			color, err := a.paints()
+			if err != nil {
+				return err
+			}
 			for _, x := range all {
-				mark := "ok"
-				switch {
-				case x.Problem != "" && x.Needed:
-					mark = "--"
-				case x.Problem != "":
-					mark = ".."
-				case x.Unchecked != "":
-					mark = "??"
-				}
-				fmt.Fprintf(a.stdout, "%s  %-22s %s\n", mark, x.What, term.Escape(strings.TrimSpace(x.Found+" "+x.Problem+x.Unchecked)))
-				if x.Hint != "" {
-					fmt.Fprintf(a.stdout, "    hint: %s\n", term.Escape(x.Hint))
-				}
+				a.printFinding(x, term.Paint(color))
 			}
 			return nil
 		},
@@ -77,6 +69,29 @@ Exits with 2 when something needed is missing.`,
 	src.flags(cmd)
 	cmd.Flags().BoolVar(&start, "run", false, "start the programs and ask the servers that the compose file names")
 	return cmd
+}
+
+// printFinding prints the result of one check. In a terminal, long texts are wrapped.
+func (a *app) printFinding(x finding, paint term.Paint) {
+	mark, style := "✓", term.Green
+	switch {
+	case x.Problem != "" && x.Needed:
+		mark, style = "✗", term.Wrong
+	case x.Problem != "":
+		mark, style = "·", term.Dim
+	case x.Unchecked != "":
+		mark, style = "?", term.Yellow
+	}
+	const names = 22 // columns
+	what, indent := fmt.Sprintf("%-*s ", names, x.What), names+4
+	width := a.width()
+	if width > 0 && width < 3*names {
+		what, indent = x.What+"\n   ", 3
+	}
+	fmt.Fprintf(a.stdout, "%s  %s%s\n", paint.With(style, mark), what, term.Hang(strings.TrimSpace(x.Found+" "+x.Problem+x.Unchecked), width, indent))
+	if x.Hint != "" {
+		fmt.Fprintf(a.stdout, "   %s %s\n", rank(paint, "hint:"), term.Hang(x.Hint, width, 9))
+	}
 }
 
 // A finding is the result of one check of `swarm doctor`.
@@ -245,14 +260,18 @@ func (d *doctor) examineProvider(ctx context.Context, spec swarm.ProviderSpec, u
 	f := finding{What: what, Found: spec.Kind, Needed: used}
 	if c, ok := p.(provider.Checker); ok {
 		health := c.Check(ctx)
-		f.Found, f.Problem, f.Hint = strings.TrimSpace(spec.Kind+" "+health.Version), health.Problem, health.Hint
+		if spec.Kind == spec.Name && health.Version+health.Problem != "" {
+			f.Found = "" // the name says it
+		}
+		f.Found, f.Hint = strings.TrimSpace(f.Found+" "+health.Version), health.Hint
+		f.Problem = strings.Replace(health.Problem, fmt.Sprintf(" of the provider %q", spec.Name), "", 1)
 		f.Version, f.Signed = health.Version, health.Signed
 		switch {
 		case health.With != "" && health.With == strings.ToUpper(health.With):
 			f.Found += ", key in " + health.With
 		case health.With != "":
 			f.Found += ", signed in with " + health.With
-		case health.Problem != "":
+		case health.Problem != "" && f.Found != "":
 			f.Found += ":"
 		}
 	}

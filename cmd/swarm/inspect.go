@@ -67,19 +67,36 @@ func (a *app) terminal(color bool) term.Terminal {
 // paints reports whether standard output gets colours.
 func (a *app) paints() (bool, error) { return term.Color(a.color, os.Getenv, a.onTerminal()) }
 
+// errorPaint is for standard error. A bad --color, which is an error itself, gives none.
+func (a *app) errorPaint() term.Paint {
+	f, ok := a.stderr.(*os.File)
+	color, err := term.Color(a.color, os.Getenv, ok && xterm.IsTerminal(int(f.Fd())))
+	return term.Paint(err == nil && color)
+}
+
+// rank returns the word before a message, such as "error:", in its colour.
+func rank(paint term.Paint, word string) string {
+	styles := map[string]term.Style{"error:": term.Wrong, "warning:": term.Yellow, "hint:": term.Cyan}
+	return paint.With(styles[word], word)
+}
+
+// width returns the width of the terminal that standard output is; 0 if it is none.
+func (a *app) width() int {
+	if f, ok := a.stdout.(*os.File); ok && a.onTerminal() {
+		if w, _, err := xterm.GetSize(int(f.Fd())); err == nil {
+			return w
+		}
+	}
+	return 0
+}
+
 // table prints a table, at most as wide as the terminal.
 func (a *app) table(t *term.Table) error {
 	color, err := a.paints()
 	if err != nil {
 		return err
 	}
-	width := 0
-	if f, ok := a.stdout.(*os.File); ok && a.onTerminal() {
-		if w, _, err := xterm.GetSize(int(f.Fd())); err == nil {
-			width = w
-		}
-	}
-	return t.Print(a.stdout, width, color)
+	return t.Print(a.stdout, a.width(), color)
 }
 
 // foreign prepares text that an agent wrote for standard output. Programs get it unchanged. On a

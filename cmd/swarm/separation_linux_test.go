@@ -61,7 +61,7 @@ tasks: {a: {agent: spy, prompt-string: x}}
 	if out, errs := p.runs(0, "run", "@spy hello"); !strings.Contains(strings.ReplaceAll(out, "spy | ", ""), want) {
 		t.Errorf("run: the agent says %q%s", out, errs)
 	}
-	if out, errs := p.runs(0, "doctor"); !strings.Contains(out, "ok  keys ") || !strings.Contains(out, "ok  agents' tokens ") {
+	if out, errs := p.runs(0, "doctor"); !strings.Contains(out, "✓  keys ") || !strings.Contains(out, "✓  agents' tokens ") {
 		t.Errorf("doctor says %q%s", out, errs)
 	}
 }

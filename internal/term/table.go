@@ -204,6 +204,16 @@ func (t *Table) write(w *strings.Builder, row []string, wide []int, lines [][]in
 	}
 }
 
+// Hang makes a text safe to print and breaks it into lines for a screen of this width; 0 means no
+// limit. Its first line begins so many columns from the left, and so do the others.
+func Hang(text string, width, indent int) string {
+	text = Escape(text)
+	if width > indent+minSentence {
+		text = strings.ReplaceAll(ansi.Wordwrap(text, width-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	return text
+}
+
 // TaskTable makes the table at the end of a run: how each task ended, and where its output is. file
 // returns that place.
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {

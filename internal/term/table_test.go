@@ -69,6 +69,16 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+func TestHang(t *testing.T) {
+	const text = "the program \x1b[31mcodex\x1b[0m is not there, so agents cannot use it"
+	if got, want := Hang(text, 0, 4), Escape(text); got != want {
+		t.Errorf("without a limit: %q", got)
+	}
+	if got, want := Hang("the program is not there, so agents cannot use it", 30, 4), "the program is not there,\n    so agents cannot use it"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 0: "0s", time.Microsecond: "1ms", 12 * time.Millisecond: "12ms", 400 * time.Millisecond: "0.4s", 3 * time.Second: "3s",
 		3240 * time.Millisecond: "3.2s", 9960 * time.Millisecond: "9s", 41900 * time.Millisecond: "41s", 185 * time.Second: "3m05s", 123 * time.Minute: "2h03m", 76 * time.Hour: "3d04h"} {
