@@ -31,12 +31,11 @@ The attempt counter starts at 1 again, and an agent that waits to retry does so 
 func (a *app) agentCommand(do run.Action, short, long string) *cobra.Command {
 	name := string(do)
 	return &cobra.Command{
-		Use:               name + " [RUN] @AGENT",
-		Short:             short,
-		Long:              long + "\n\n" + agentHelp,
-		Example:           "  swarm " + name + " @coder\n  swarm " + name + " @last @coder",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRunOrAgent,
+		Use:     name + " [RUN] @AGENT",
+		Short:   short,
+		Long:    long + "\n\n" + agentHelp,
+		Example: "  swarm " + name + " @coder\n  swarm " + name + " @last @coder",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, agent := runAndAgent(args)
 			if agent == "" {
@@ -67,21 +66,4 @@ func (a *app) act(cmd *cobra.Command, ref, agent string, do run.Action) error {
 		return err
 	}
 	return a.printCommand(c, result)
-}
-
-// completeRunOrAgent offers agents of the newest run, and runs. After a run it offers its agents.
-func (a *app) completeRunOrAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 1 || len(args) == 1 && strings.HasPrefix(args[0], "@") && args[0] != "@last" {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ref := ""
-	if len(args) == 1 {
-		ref = args[0]
-	}
-	agents, how := a.offerOf(ref, begun, offerAgents)
-	if len(args) == 1 {
-		return agents, how
-	}
-	runs, how := a.completeRun(cmd, args, begun)
-	return append(agents, runs...), how
 }

@@ -104,6 +104,7 @@ func (a *app) root() *cobra.Command {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	badArguments(root)
+	a.completeAll(root)
 	return root
 }
 

@@ -69,6 +69,7 @@ func (a *app) runOptional(cmd *cobra.Command) {
 	if len(names) > 0 && strings.HasPrefix(names[0], "[--") {
 		names = nil // they come after --
 	}
+	cmd.ValidArgsFunction = a.completeRunAnd(names)
 	check, act := inOurWords(cmd.Args), cmd.RunE
 	cmd.Args = cobra.ArbitraryArgs // checked when the run is known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

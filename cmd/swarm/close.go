@@ -13,9 +13,8 @@ with 0. This is how a team in INTERACTIVE mode ends. Unread mail goes back to it
 running turns instead, use swarm cancel.
 
 ` + newestRun,
-		Example:           "  swarm close\n  swarm close @last",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm close\n  swarm close @last",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, id, err := a.steerable(args[0])
 			if err != nil {

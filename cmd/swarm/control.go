@@ -31,9 +31,8 @@ A cancelled agent of a team gets no more turns, and its mail goes back to the se
 use swarm start.
 
 ` + agentHelp,
-		Example:           "  swarm cancel\n  swarm cancel code\n  swarm cancel @last code\n  swarm cancel @coder",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRunOrAgent,
+		Example: "  swarm cancel\n  swarm cancel code\n  swarm cancel @last code\n  swarm cancel @coder",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, target := runAndAgent(args)
 			if target != "" && strings.HasPrefix(args[1], "@") {
@@ -73,9 +72,8 @@ whose time limits stop too, or one agent. A run stays open while only paused age
 prints that it does.
 
 ` + agentHelp,
-		Example:           "  swarm pause\n  swarm resume\n  swarm pause @coder\n  swarm resume @coder",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRunOrAgent,
+		Example: "  swarm pause\n  swarm resume\n  swarm pause @coder\n  swarm resume @coder",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, agent := runAndAgent(args)
 			if agent != "" {
@@ -104,9 +102,8 @@ no process drives the run, this one does: finished turns are not run again, and 
 run again under the same id.
 
 ` + agentHelp,
-		Example:           "  swarm resume\n  swarm resume @coder",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRunOrAgent,
+		Example: "  swarm resume\n  swarm resume @coder",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, agent := runAndAgent(args)
 			switch {

@@ -24,9 +24,8 @@ the run has not ended, compare with the files as they are now. Files that git ig
 Your repository is only read.
 
 ` + newestRun,
-		Example:           "  swarm diff\n  swarm diff @last --stat\n  swarm diff -- src",
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm diff\n  swarm diff @last --stat\n  swarm diff -- src",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths := args[1:]
 			if dash := cmd.ArgsLenAtDash(); len(paths) > 0 && (dash < 0 || dash > 1) {

@@ -41,9 +41,8 @@ gone, print its stored output. Lines of a swarm are those of swarm solve.
 With --json each line is {time, task, turn, kind, text}.
 
 ` + newestRun,
-		Example:           "  swarm logs\n  swarm logs code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm logs\n  swarm logs code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.since, err = since(from, time.Now()); err != nil {

@@ -23,9 +23,8 @@ output, of a good or a failed turn. Only the last 102,400 bytes of a long output
 terminal, control characters are made visible.
 
 ` + newestRun,
-		Example:           "  swarm out code\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm out code\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("iteration") && iteration < 1 {
 				return swarm.Errorf(swarm.BadInput, "--iteration %d: iterations are counted from 1", iteration)

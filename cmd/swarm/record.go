@@ -19,9 +19,8 @@ func (a *app) recordCommand() *cobra.Command {
 --record writes when its command ends, and that a killed command cannot write.
 
 ` + newestRun,
-		Example:           "  swarm record run.cassette\n  swarm up --replay run.cassette",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm record run.cassette\n  swarm up --replay run.cassette",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, l, err := a.openReader(args[0])
 			if err != nil {

@@ -48,9 +48,8 @@ A model over HTTP is sent its earlier turns again. With --turn and --messages, p
 added to its session: the calls of tools, their whole results, and what the model said.
 
 ` + newestRun,
-		Example:           "  swarm show\n  swarm show code\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm show\n  swarm show code\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, l, err := a.openReader(args[0])
 			if err != nil {

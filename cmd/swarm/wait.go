@@ -23,9 +23,8 @@ func (a *app) waitCommand() *cobra.Command {
 run itself is not affected.
 
 ` + newestRun,
-		Example:           "  swarm up -d && swarm wait\n  swarm wait @last --timeout 10m && echo done",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRun,
+		Example: "  swarm up -d && swarm wait\n  swarm wait @last --timeout 10m && echo done",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, end := leaveSignals()
 			defer end()

@@ -27,9 +27,8 @@ of the chain or to the run, with who gave each and how.
 Without TASK and @AGENT, explain a task that failed, or else one that has not completed.
 
 ` + newestRun,
-		Example:           "  swarm why\n  swarm why test\n  swarm why @coder\n  swarm why @last test",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRunOrAgent,
+		Example: "  swarm why\n  swarm why test\n  swarm why @coder\n  swarm why @last test",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return a.whyRun(args[0])
