@@ -29,8 +29,8 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [TEMPLATE]",
 		Short: "Write a small working swarm/swarm.yaml with prompts",
-		Long: `Write a small working swarm/swarm.yaml with prompts into this folder. Its agents play their parts
-without a key. For agents that do the work, change the line "provider: demo".
+		Long: `Write a small working swarm/swarm.yaml with prompts into this folder. A script plays its agents, so
+it needs no key. For agents that do the work, change the line "provider: demo".
 
 The JSON Schema beside the file gives completion and checks in editors that have a YAML language
 server. Existing files are never changed.`,

@@ -47,7 +47,7 @@ func (c *compiler) checkCommands() {
 		if a.keys != nil && a.keys.Tools.given() {
 			at = a.keys.Tools.node
 		}
-		c.notice(at, "a prompt of %q says %q, and its tools allow no command: each one waits for an approval", name, asked).
+		c.notice(at, "a prompt of %q asks to run commands (%q), but its tools allow none: each command waits for an approval", name, asked).
 			WithHint("write agents: {%s: {tools: [%s]}}", name, toolsWithCommand(a, asked))
 	}
 }

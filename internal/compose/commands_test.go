@@ -44,10 +44,10 @@ func TestPromptsThatAskToRun(t *testing.T) {
 		"agents: {a: {provider: gemini, tools: [execute]}}\n":                                 "",
 		"agents: {a: {provider: claude-code}}\napprovals: {tools: auto}\n":                    "",
 		"agents: {a: {provider: claude-code, tools: [\"mcp__x\", \"Bash(go vet:*)\"]}}\n":     "",
-		"agents: {a: {provider: claude-code}, b: {provider: claude-code}}\nedges: [a -> b]\n": `says "Run the tests"`,
+		"agents: {a: {provider: claude-code}, b: {provider: claude-code}}\nedges: [a -> b]\n": `asks to run commands ("Run the tests")`,
 	} {
 		got := check(file + tests)
-		if want == "" && strings.Contains(got, "allow no command") || !strings.Contains(got, want) {
+		if want == "" && strings.Contains(got, "asks to run commands") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s", file, got)
 		}
 	}

@@ -245,9 +245,9 @@ type swarmKeys struct {
 	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Characters of a topic's entry that are shown."`
 	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Entries of a topic that are shown."`
 	Workspace             text    `key:"workspace" doc:"The folder of the agents that name no root."`
-	Strategy              text    `key:"strategy" among:"strategies" doc:"How a query is answered: a team divides it and works together, the members of a council answer independently, review each other and vote; team without it."`
-	Provider              text    `key:"provider" doc:"The provider of the supervisor; that of the file without it. --provider goes before it."`
-	Replan                boolean `key:"replan" doc:"Whether the supervisor plans anew when an agent fails or somebody writes to it; true without it."`
+	Strategy              text    `key:"strategy" among:"strategies" doc:"How a query is answered. In a team, agents divide the work; in a council, they answer independently, review each other and vote. Default: team."`
+	Provider              text    `key:"provider" doc:"The provider of the supervisor. Default: the file's provider. --provider overrides it."`
+	Replan                boolean `key:"replan" doc:"Whether the supervisor plans again when an agent fails, or when it gets a message. Default: true."`
 }
 
 type toolKeys struct {

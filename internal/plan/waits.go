@@ -55,7 +55,7 @@ func (w Wait) String() string {
 	case ForSlot:
 		return "a free slot"
 	case ForRoom:
-		return "room in the budget"
+		return "the part of the budget that other turns have reserved"
 	case ForRetry:
 		return "its next attempt"
 	case ForLimit:
@@ -80,7 +80,7 @@ func (w Wait) String() string {
 	case ForMail:
 		return "mail"
 	case ForWorker:
-		text := "somebody outside to work in " + w.Reason
+		text := "an external worker at " + w.Reason
 		if !w.Until.IsZero() {
 			text += " until " + ResetTime(w.Until, w.Since)
 		}

@@ -28,12 +28,12 @@ type Template struct {
 
 // Templates are what `swarm init` can write. The first is the default.
 var Templates = []Template{
-	{"start", "three agents for all three ways: a pipeline, a team and lines", []string{
+	{"start", "three agents for a pipeline, a team and lines", []string{
 		"swarm up",
 		`swarm team "Greet people by name"`,
 		"swarm run '@planner Plan it -> @coder Write $planner'",
 	}},
-	{"pipeline", "tasks in rounds: one agent writes, one tests", []string{"swarm up"}},
+	{"pipeline", "tasks in iterations: one agent writes, one tests", []string{"swarm up"}},
 	{"team", "a lead and two agents that hand work to each other", []string{`swarm team "Write a program that prints Roman numerals"`}},
 	{"repl", "agents to talk to, line by line", []string{"swarm", "swarm run - < swarm/lines.txt"}},
 	{"review", "three reviews of a git diff at the same time, and a summary", []string{"git diff | swarm up"}},
