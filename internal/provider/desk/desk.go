@@ -318,9 +318,10 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 	if t.Worker == nil && (state == desk.Running || state == desk.Completed && !t.Judged) {
 		// The last attempt set the state to failed. The external worker did not notice, and went on.
 		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
-		return *t.Before, nil, nil
+		m, err = t.record(d)
+	} else {
+		m, err = t.reset(d)
 	}
-	m, err = t.reset(d)
 	if kind := swarm.KindOf(err); kind == swarm.Protocol || kind == swarm.NotFound {
 		return m, err, nil
 	}
@@ -353,6 +354,11 @@ func (t *Turn) reset(d *desk.Desk) (desk.Manifest, error) {
 	if err := d.Reset(t.lastFailure()); err != nil {
 		return desk.Manifest{}, err
 	}
+	return t.record(d)
+}
+
+// record makes the manifest of the inputs as they are now: a person may have edited them.
+func (t *Turn) record(d *desk.Desk) (desk.Manifest, error) {
 	m, err := d.Record()
 	m.References = t.Before.References
 	return m, err

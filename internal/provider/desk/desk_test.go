@@ -416,6 +416,21 @@ func TestWorkThatWasJudged(t *testing.T) {
 	}
 }
 
+// A person edits the inbox while an external worker finishes late, and asks for another attempt. The work
+// counts, and the edits break no rule.
+func TestEditedInputsOfLateWork(t *testing.T) {
+	b := newBench(t)
+	b.must(b.do(b.turn(deliver)))
+	b.must(os.Remove(filepath.Join(b.dir(), "inbox/instructions.md")))
+	write(b.dir(), "inbox/instructions.md", "# Task: mine\n")
+	next := b.after(nil)
+	next.Asked = true
+	b.must(b.do(next))
+	if len(b.archived()) > 0 || next.Collected.Summary != "done" {
+		t.Errorf("%q, %+v", b.archived(), next.Collected)
+	}
+}
+
 // A retry takes the inbox that a person has corrected, or late work, from the desk whose place it has. A crash
 // comes after that desk was archived.
 func TestACrashAfterTheArchivingOfAnOldDesk(t *testing.T) {
