@@ -163,9 +163,6 @@ func (h *Home) OutputPath(run swarm.RunID, task string) string {
 // TreePath is the folder of the git objects that a run recorded.
 func (h *Home) TreePath(run swarm.RunID) string { return h.in("trees", string(run)) }
 
-// DeskPath is the folder of a run's desks.
-func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
-
 // MakeWork makes the folder for the files of a swarm's agents.
 func (h *Home) MakeWork(run swarm.RunID) error { return makeDir(h.WorkPath(run)) }
 

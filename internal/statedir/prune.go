@@ -33,7 +33,7 @@ type Pruned struct {
 }
 
 // perRun are the folders that have a subfolder for every run.
-var perRun = []string{"outputs", "streams", "trees", "desks", "artifacts", "work"}
+var perRun = []string{"outputs", "streams", "trees", "artifacts", "work"}
 
 // Prune deletes the files of old runs and returns what it deleted. It never touches a run that a
 // process drives, nor a file outside of the state folder, because os.Root follows no link out of

@@ -22,7 +22,7 @@ func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	must(t, w.Close())
 	must(t, os.MkdirAll(filepath.Join(h.TreePath(s.ID), "objects"), 0o700))
 	must(t, os.WriteFile(filepath.Join(h.TreePath(s.ID), "objects", "x"), []byte("object"), 0o400))
-	must(t, os.MkdirAll(h.DeskPath(string(s.ID)), 0o700))
+	must(t, os.MkdirAll(h.DesksPath(s.ID), 0o700))
 }
 
 // left returns the places that still have files of a run.
