@@ -30,6 +30,8 @@ type deskRun struct {
 	env     []string // NAME or NAME=VALUE
 	again   bool
 	timeout time.Duration
+
+	unfinished *desk.Unfinished // a worker of the last attempt that may still be at work; nil = none
 }
 
 func (a *app) deskRunCommand() *cobra.Command {
@@ -104,12 +106,14 @@ func (a *app) runDesk(r *deskRun) error {
 			return err
 		}
 	}
+	kept, ok := a.keptInputs(r.Desk)
+	r.unfinished = r.Unfinished(kept.Unfinished)
 	begun, err := r.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	var changed []*swarm.Error // before this command began
-	if kept, ok := a.keptInputs(r.Desk); begun && ok {
+	if begun && ok {
 		changed = r.Verify(kept)
 	}
 	w := desk.NewWatcher(desk.WatchOptions{})
@@ -125,7 +129,7 @@ func (a *app) runDesk(r *deskRun) error {
 	if err != nil {
 		return err
 	}
-	manifest.References = large
+	manifest.References, manifest.Unfinished = large, r.unfinished
 	if err := a.keepInputs(r.Desk, manifest); err != nil {
 		return err
 	}
@@ -232,6 +236,12 @@ func (a *app) attempt(w *desk.Watcher, r *deskRun, m desk.Manifest) (desk.Attemp
 		if !a.json && now.Status.State != desk.Pending {
 			a.tellDesk(a.stderr, r.Desk, now)
 		}
+	}
+	at.Notice = func(reason, hint string) {
+		if hint != "" {
+			reason += " (" + hint + ")"
+		}
+		fmt.Fprintln(a.stderr, "notice: "+term.Escape(reason))
 	}
 	if len(r.command) == 0 {
 		if !a.json {

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"swarm"
 )
@@ -12,17 +13,19 @@ type Attempt struct {
 	Watcher  *Watcher
 	Manifest Manifest // of the inputs, as the worker finds them
 	// Work has the worker's program do the work, and returns how it ended, in words. It returns soon
-	// after ctx has ended. nil = somebody outside works there.
+	// after ctx has ended. nil = an external worker.
 	Work       func(ctx context.Context) string
 	Tell       func(Reading)            // is called with each change of the status; nil = not at all
 	Take       func(File, []byte) error // as in [CollectOptions]
 	Violations []*swarm.Error           // that were found before
+	// Notice tells people something unexpected; nil = nobody is told.
+	Notice func(reason, hint string)
 	// Resumed says that a later process goes on with an attempt that is stopped, so that its desk stays
 	// as it is.
 	Resumed bool
 }
 
-// Do has the worker do an attempt at a desk that is pending, or at which somebody outside has begun. It
+// Do has the worker do an attempt at a desk that is pending, or at which an external worker has begun. It
 // collects what the worker delivers. The desk of an attempt that failed or was cut says so.
 //
 // The error is of the caller's side: its context, its Take, or the disk. [Collection.Failure] says
@@ -30,7 +33,7 @@ type Attempt struct {
 func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 	reading, err := d.follow(ctx, a)
 	if err != nil {
-		return nil, errors.Join(err, d.cut(reading.Status, err, a.Resumed))
+		return nil, errors.Join(err, d.cut(reading.Status, err, a))
 	}
 	o := CollectOptions{Status: reading.Status, Manifest: &a.Manifest, Take: a.Take}
 	c, err := d.Collect(context.WithoutCancel(ctx), o)
@@ -42,7 +45,7 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 		c.Violations = append(c.Violations, reading.Violation)
 	}
 	if why := c.Failure(); why != nil {
-		err = d.Fail(reading.Status, *why)
+		err = d.Fail(reading.Status, a.markUnfinished(*why, reading.Status))
 	}
 	return c, err
 }
@@ -51,7 +54,12 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 func (d *Desk) follow(ctx context.Context, a Attempt) (Reading, error) {
 	pending := Status{State: Pending}
 	if a.Work == nil {
-		return a.Watcher.Follow(ctx, d, pending, nil, a.Tell)
+		tell, failed := a.watch(d)
+		reading, err := a.Watcher.Follow(ctx, d, pending, nil, tell)
+		if err == nil {
+			err = failed()
+		}
+		return reading, err
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -67,16 +75,24 @@ func (d *Desk) follow(ctx context.Context, a Attempt) (Reading, error) {
 }
 
 // cut ends an attempt that did not end by itself: its desk has failed, unless a later process goes on
-// with it. Somebody outside goes on after a stop in any case.
-func (d *Desk) cut(now Status, err error, resumed bool) error {
+// with it. An external worker goes on after a stop in any case.
+func (d *Desk) cut(now Status, err error, a Attempt) error {
 	why := Failure{Type: AgentExited, Message: err.Error(), Recoverable: true}
 	switch kind := swarm.KindOf(err); {
 	case kind == swarm.TimedOut:
-		why.Type = "TimedOut"
-	case kind == swarm.Stopped && resumed:
+		why.Type = TimedOut
+	case kind == swarm.Stopped && a.Resumed:
 		return nil
 	}
-	return d.Fail(now, why)
+	return d.Fail(now, a.markUnfinished(why, now))
+}
+
+// markUnfinished adds to a failure that an external worker was running: [Desk.Unfinished].
+func (a Attempt) markUnfinished(why Failure, now Status) Failure {
+	if a.Work == nil && now.State == Running {
+		why.Details = strings.TrimSpace(why.Details + "\n" + stillRunning)
+	}
+	return why
 }
 
 // Restart prepares the desk for another start of the same attempt, after a crash: the outbox becomes

@@ -19,6 +19,8 @@ import (
 type Manifest struct {
 	Files      []Recorded `json:"files"`                // SKILL.md and the inbox; paths of the desk
 	References []Recorded `json:"references,omitempty"` // larger files, which were not copied; absolute paths
+	// Unfinished is the worker of the attempt before, if it may still be at work; nil = it is not.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
 }
 
 // A Recorded is a file with its size and its hash.

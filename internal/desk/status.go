@@ -54,6 +54,9 @@ type Failure struct {
 // AgentExited is the type of the failure of a program that ended without a final state.
 const AgentExited = "AgentExited"
 
+// TimedOut is the type of the failure of a worker that took too long.
+const TimedOut = "TimedOut"
+
 // Violated is the type of the failure of a worker that broke the protocol.
 const Violated = "ContractViolation"
 

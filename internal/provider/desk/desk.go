@@ -127,6 +127,7 @@ func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 	}
 	a := desk.Attempt{Watcher: t.Watcher, Manifest: manifest, Take: t.Take, Resumed: true}
 	a.Tell = func(now desk.Reading) { t.Tell(now.Status) }
+	a.Notice = t.Notice
 	var failed error // the worker's own failure
 	if t.Worker != nil && !t.finished {
 		a.Work = func(ctx context.Context) string {
@@ -318,7 +319,9 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 	if t.Worker == nil && (state == desk.Running || state == desk.Completed && !t.Judged) {
 		// The last attempt set the state to failed. The external worker did not notice, and went on.
 		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
-		m, err = t.record(d)
+		if err = d.SetReportAside(); err == nil {
+			m, err = t.record(d)
+		}
 	} else {
 		m, err = t.reset(d)
 	}
@@ -351,10 +354,13 @@ func (t *Turn) lastFailure() (attempt int, why desk.Failure) {
 
 // reset prepares the desk of the last attempt for this one.
 func (t *Turn) reset(d *desk.Desk) (desk.Manifest, error) {
+	unfinished := d.Unfinished(t.Before.Unfinished)
 	if err := d.Reset(t.lastFailure()); err != nil {
 		return desk.Manifest{}, err
 	}
-	return t.record(d)
+	m, err := t.record(d)
+	m.Unfinished = unfinished
+	return m, err
 }
 
 // record makes the manifest of the inputs as they are now: a person may have edited them.

@@ -416,6 +416,80 @@ func TestWorkThatWasJudged(t *testing.T) {
 	}
 }
 
+// An external worker is at work when its time is over, and another attempt follows at once. If that
+// worker goes on, all its work counts. If another one begins, the half work stays in outbox/partial.
+func TestAWorkerThatGoesOn(t *testing.T) {
+	const started = `"started": "2024-01-15T10:30:00Z"`
+	for name, c := range map[string]struct {
+		before, running, end string // what the worker writes about itself
+		late                 bool   // a further attempt ends before the worker says anything
+		goesOn               bool
+	}{
+		"it completes":              {before: `{"state": "running"}`, end: `{"state": "completed"}`, goesOn: true},
+		"it completes much later":   {before: `{"state": "running"}`, end: `{"state": "completed"}`, late: true, goesOn: true},
+		"it tells of progress":      {before: `{"state": "running", ` + started + `}`, running: `{"state": "running", ` + started + `, "metrics": {}}`, end: `{"state": "completed"}`, goesOn: true},
+		"another one begins":        {before: `{"state": "running"}`, running: `{"state": "running", "metrics": {}}`, end: `{"state": "completed"}`},
+		"another one begins, timed": {before: `{"state": "running", ` + started + `}`, end: `{"state": "completed", "started": "2024-01-15T11:30:00Z"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			cut := func(a *deskwork.Turn, work func(dir string)) {
+				ctx, stop := context.WithCancelCause(context.Background())
+				open := a.Open
+				a.Open = func(o deskwork.Opening) error {
+					if work == nil {
+						stop(swarm.Errorf(swarm.TimedOut, "timed out"))
+					}
+					return open(o)
+				}
+				a.Tell = func(s desk.Status) {
+					switch {
+					case s.State == desk.Pending && work != nil:
+						work(b.dir())
+					case s.State != desk.Pending:
+						stop(swarm.Errorf(swarm.TimedOut, "timed out"))
+					}
+				}
+				if _, err := a.Turn(ctx, provider.Request{Run: "r", Task: "work", Agent: "work"}, nil); swarm.KindOf(err) != swarm.TimedOut {
+					t.Fatal(err)
+				}
+			}
+			cut(b.turn(nil), func(dir string) {
+				write(dir, "outbox/first", "1")
+				write(dir, "outbox/t", "draft")
+				write(dir, "status.json", c.before)
+			})
+			if c.late {
+				cut(b.after(nil), nil)
+			}
+			next := b.after(nil)
+			next.Tell = func(s desk.Status) {
+				if s.State == desk.Pending && c.running != "" {
+					write(b.dir(), "status.json", c.running)
+				} else if !s.State.Final() {
+					deliver(b.dir())
+					write(b.dir(), "status.json", c.end)
+				}
+			}
+			b.must(b.do(next))
+			var files []string
+			for _, f := range next.Collected.Files {
+				files = append(files, f.Path)
+			}
+			want, notices := "outbox/summary.md outbox/t", 0
+			if c.goesOn {
+				want, notices = "outbox/first "+want, 1
+			}
+			if got := strings.Join(files, " "); got != want || len(b.notices) != notices || b.text("outbox/t") != "t" {
+				t.Errorf("collected: %s, %q", got, b.notices)
+			}
+			if kept := b.text("outbox/partial/first") + b.text("outbox/first"); kept != "1" && !c.late {
+				t.Error("the half work is lost")
+			}
+		})
+	}
+}
+
 // A person edits the inbox while an external worker finishes late, and asks for another attempt. The work
 // counts, and the edits break no rule.
 func TestEditedInputsOfLateWork(t *testing.T) {
@@ -423,10 +497,11 @@ func TestEditedInputsOfLateWork(t *testing.T) {
 	b.must(b.do(b.turn(deliver)))
 	b.must(os.Remove(filepath.Join(b.dir(), "inbox/instructions.md")))
 	write(b.dir(), "inbox/instructions.md", "# Task: mine\n")
+	write(b.dir(), "outbox/error_report.md", "timed out")
 	next := b.after(nil)
 	next.Asked = true
 	b.must(b.do(next))
-	if len(b.archived()) > 0 || next.Collected.Summary != "done" {
+	if len(b.archived()) > 0 || next.Collected.Summary != "done" || len(next.Collected.Files) != 2 {
 		t.Errorf("%q, %+v", b.archived(), next.Collected)
 	}
 }
