@@ -239,7 +239,7 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/registry": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/provider/desk", "desks at which somebody outside works"},
+		{"swarm/internal/provider/desk", "desks at which external workers work"},
 		{"swarm/internal/provider", "programs and scripts"},
 		{"swarm/internal/provider/model", "models over HTTP"},
 		{"swarm/internal/provider/coding", "coding agents"},

@@ -33,10 +33,10 @@ func TestDeskPage(t *testing.T) {
 	}
 }
 
-var waitsAt = regexp.MustCompile(`^report +waits for somebody to work in (.*)$`)
+var waitsAt = regexp.MustCompile(`^report +waits for an external worker at (.*)$`)
 
 // TestDeskPageComposeFile runs the compose file of docs/desks.md: the worker of the page collects, and
-// somebody outside writes the report.
+// an external worker writes the report.
 func TestDeskPageComposeFile(t *testing.T) {
 	const page = "../docs/desks.md"
 	dir := t.TempDir()

@@ -150,7 +150,7 @@ func deskWords(r desk.Reading) (state, progress, wrong string) {
 	}
 	switch e := problemOfReading(r); {
 	case e != nil:
-		wrong = e.Text()
+		wrong = filepath.Base(e.File) + ": " + e.Text()
 	case r.Status.State == desk.Failed && r.Status.Error != nil:
 		wrong = r.Status.Error.String()
 	}

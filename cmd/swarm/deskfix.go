@@ -67,7 +67,7 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		return swarm.Errorf(swarm.BadInput, "the desk %s has not failed: it is completed", d.Name()).
 			WithHint("see what it has: swarm desk collect %s", shownDesk(d))
 	case len(c.Violations) == 0 && state == desk.Pending:
-		return swarm.Errorf(swarm.BadInput, "the desk %s has not failed: nobody has worked there yet", d.Name()).
+		return swarm.Errorf(swarm.BadInput, "the desk %s has not failed: no worker has started yet", d.Name()).
 			WithHint("edit its inbox, then: swarm desk run %s", shownDesk(d))
 	case len(c.Violations) == 0 && state == desk.Running:
 		return swarm.Errorf(swarm.BadInput, "the desk %s has not failed: its worker is running", d.Name()).

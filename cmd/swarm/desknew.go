@@ -32,7 +32,7 @@ func (a *app) deskNewCommand() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Make a desk",
 		Long: `Make the folder NAME with SKILL.md, inbox/instructions.md, outbox/, workspace/ and status.json. The flags
-become the sections of the instructions; without --objective, edit them before somebody works there.
+become the sections of the instructions; without --objective, edit them before the work begins.
 
 Inputs are copied to inbox/, read-only. Those larger than 4 MB are named in the instructions instead.
 --role NAME takes name, description and text of .claude/agents/NAME.md, of this folder or the home folder,
@@ -57,7 +57,7 @@ into SKILL.md. --after AGENT:outbox/FILE makes the desk depend on an output of t
 func (n *newDesk) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&n.template, "template", "", "start from a `TEMPLATE`: "+strings.Join(desk.TemplateNames(), ", "))
-	flags.StringVar(&n.role, "role", "", "be the agent `NAME` of .claude/agents")
+	flags.StringVar(&n.role, "role", "", "take the role of the agent `NAME` in .claude/agents")
 	flags.StringVar(&n.objective, "objective", "", "what is to be accomplished")
 	flags.StringVar(&n.background, "context", "", "what the worker should know about it")
 	flags.StringArrayVar(&n.inputs, "input", nil, "copy a `FILE` or folder to the inbox; may be repeated")
@@ -65,7 +65,7 @@ func (n *newDesk) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&n.criteria, "criterion", nil, "a measurable outcome; may be repeated")
 	flags.StringArrayVar(&n.constraints, "constraint", nil, "a constraint; may be repeated")
 	flags.StringArrayVar(&n.outputs, "output", nil, "what is expected in the outbox, in words; may be repeated")
-	flags.StringArrayVar(&n.after, "after", nil, "wait for `AGENT`, or AGENT:outbox/FILE to get this output too; may be repeated")
+	flags.StringArrayVar(&n.after, "after", nil, "wait for the desk `AGENT`; AGENT:outbox/FILE also copies that output; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(desk.TemplateNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -105,9 +105,9 @@ func (a *app) makeDesk(dir string, n *newDesk) error {
 	}
 	next := "swarm desk run " + dir + " -- COMMAND"
 	if n.objective == "" {
-		next = "write what is to be done into " + filepath.Join(dir, desk.InstructionsFile)
+		next = "write the task into " + filepath.Join(dir, desk.InstructionsFile)
 	}
-	fmt.Fprintf(a.stdout, "the desk %s is made\nnext: %s\n", term.Escape(dir), term.Escape(next))
+	fmt.Fprintf(a.stdout, "created the desk %s\nnext: %s\n", term.Escape(dir), term.Escape(next))
 	return nil
 }
 

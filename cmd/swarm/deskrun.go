@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ const deskRunID swarm.RunID = "desk"
 // A deskRun is one attempt at a desk.
 type deskRun struct {
 	*desk.Desk
-	command []string // nil = somebody outside works there
+	command []string // nil = an external worker
 	env     []string // NAME or NAME=VALUE
 	again   bool
 	timeout time.Duration
@@ -38,10 +39,10 @@ func (a *app) deskRunCommand() *cobra.Command {
 	r := deskRun{}
 	cmd := &cobra.Command{
 		Use:   "run DESK [-- COMMAND…]",
-		Short: "Have a command work at a desk, or wait for somebody who does",
+		Short: "Run a command at a desk, or wait for an external worker",
 		Long: `Start a command in the folder of the desk, with its path in SWARM_DESK, and collect the outbox when it has
-ended. Without a command, somebody else works there: a person, or a program on this or another machine.
-Both are followed by status.json.
+ended. Paths in its arguments are relative to the desk: write "$PWD/worker.sh" for a file of this folder. Without a command, wait for an external worker: a person, or a program on this or another machine.
+In both cases, status.json says how far the work is.
 
 First wait for the desks beside this one that inbox/dependencies.json names, and copy their outputs. A
 desk that failed gets another attempt: its outbox moves to outbox/partial/, and the instructions say why
@@ -60,10 +61,10 @@ inbox has failed. Exits with 0 if the worker completed, and with 1 if it failed.
 			}
 			if cmd.ArgsLenAtDash() == len(args) {
 				return swarm.Errorf(swarm.BadInput, "there is no command after --").
-					WithHint("swarm desk run %s -- COMMAND; without -- somebody else works there", args[0])
+					WithHint("swarm desk run %s -- COMMAND; without --, it waits for an external worker", args[0])
 			}
 			if r.timeout < 0 {
-				return swarm.Errorf(swarm.BadInput, "--timeout %v is less than nothing", r.timeout).WithHint("write --timeout 10m, or leave it out")
+				return swarm.Errorf(swarm.BadInput, "--timeout %v is negative", r.timeout).WithHint("write --timeout 10m, or leave it out")
 			}
 			if at != 1 || len(args) > 1 && args[1] == "" {
 				return swarm.Errorf(swarm.BadInput, "name one desk, and the command after --").
@@ -142,7 +143,39 @@ func (a *app) runDesk(r *deskRun) error {
 	if err != nil {
 		return err
 	}
-	return a.printCollection(r.Desk, c)
+	if err := a.printCollection(r.Desk, c); err != nil {
+		return err
+	}
+	if why := c.Failure(); why != nil && why.Type == desk.AgentExited && !a.json {
+		if arg := r.misplaced(); arg != "" {
+			fmt.Fprintf(a.stderr, "hint: the command runs in %s, and %s is not there: write %s\n",
+				term.Escape(shownDesk(r.Desk)), term.Escape(arg), term.Escape(fromHere(arg)))
+		}
+	}
+	return nil
+}
+
+// misplaced returns an argument of the command that is a file of this folder and not of the desk; "" =
+// there is none. The command runs in the desk, and does not find that file.
+func (r *deskRun) misplaced() string {
+	for _, arg := range r.command[min(1, len(r.command)):] {
+		if filepath.IsAbs(arg) {
+			continue
+		}
+		_, here := os.Stat(arg)
+		if _, there := os.Stat(filepath.Join(r.Path(), arg)); here == nil && errors.Is(there, fs.ErrNotExist) {
+			return arg
+		}
+	}
+	return ""
+}
+
+// fromHere is a path as a person types it so that it means the same in every folder.
+func fromHere(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return fmt.Sprintf(`"$PWD/%s"`, filepath.Clean(path))
 }
 
 // wrongInbox is what keeps a worker from starting.
@@ -152,8 +185,8 @@ func wrongInbox(d *desk.Desk) []*swarm.Error {
 	return slices.DeleteFunc(errs, func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) })
 }
 
-// prepare makes the desk pending, if it may be worked at. begun says that somebody outside was quicker
-// than we: the work has begun already.
+// prepare makes the desk pending, if it may be worked at. begun says that an external worker has
+// begun already.
 func (r *deskRun) prepare(ctx context.Context) (begun bool, err error) {
 	now := r.Status(ctx)
 	state := now.Status.State
@@ -201,7 +234,7 @@ func (a *app) awaitOthers(ctx context.Context, w *desk.Watcher, d *desk.Desk) (l
 	for _, name := range deps.Names() {
 		other, err := desk.Open(filepath.Join(filepath.Dir(d.Path()), name))
 		if err != nil {
-			return nil, swarm.Errorf(swarm.KindOf(err), "%s waits for %s, which is no desk beside it: %w", d.Name(), name, err).
+			return nil, swarm.Errorf(swarm.KindOf(err), "%s waits for the desk %s, which cannot be opened: %w", d.Name(), name, err).
 				WithHint("swarm desk new %s, or correct %s", filepath.Join(filepath.Dir(shownDesk(d)), name), filepath.Join(shownDesk(d), desk.DependenciesFile))
 		}
 		defer other.Close()
@@ -245,7 +278,7 @@ func (a *app) attempt(w *desk.Watcher, r *deskRun, m desk.Manifest) (desk.Attemp
 	}
 	if len(r.command) == 0 {
 		if !a.json {
-			fmt.Fprintf(a.stderr, "%s  waits for somebody to work in %s\n", r.Name(), r.Path())
+			fmt.Fprintf(a.stderr, "%s  waits for an external worker at %s\n", r.Name(), r.Path())
 		}
 		return at, nil
 	}
@@ -272,9 +305,13 @@ func (a *app) attempt(w *desk.Watcher, r *deskRun, m desk.Manifest) (desk.Attemp
 // job is the program of the worker.
 func (r *deskRun) job() (process.Job, error) {
 	path, err := exec.LookPath(r.command[0])
+	if errors.Is(err, fs.ErrPermission) {
+		return process.Job{}, swarm.Errorf(swarm.NotFound, "the program %q may not be executed", r.command[0]).
+			WithHint("chmod +x %s, or name what runs it first: swarm desk run %s -- sh %s", r.command[0], shownDesk(r.Desk), fromHere(r.command[0]))
+	}
 	if err != nil {
 		return process.Job{}, swarm.Errorf(swarm.NotFound, "there is no program %q: %w", r.command[0], err).
-			WithHint("write its path; the command runs in %s", r.Path())
+			WithHint("correct its path, which is relative to this folder; the command itself runs in %s", r.Path())
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return process.Job{}, err
@@ -354,8 +391,8 @@ func (a *app) collectDesk(ctx context.Context, d *desk.Desk) (*desk.Collection, 
 		return nil, err
 	}
 	if o.Manifest == nil {
-		c.Warnings = append(c.Warnings, swarm.Errorf(swarm.BadInput, "the inbox of %s was not compared with what it was before the work: "+
-			"no command of this user made or ran the desk", d.Name()).WithHint("make desks with swarm desk new, or have swarm desk run wait for the worker"))
+		c.Warnings = append(c.Warnings, swarm.Errorf(swarm.BadInput, "changes of the inbox of %s cannot be found: "+
+			"no command of this user created or ran the desk", d.Name()).WithHint("create desks with swarm desk new, or have swarm desk run wait for the worker"))
 	}
 	if e := problemOfReading(reading); e != nil {
 		c.Violations = append(c.Violations, e)
@@ -363,7 +400,7 @@ func (a *app) collectDesk(ctx context.Context, d *desk.Desk) (*desk.Collection, 
 	return c, nil
 }
 
-// keepInputs stores what the inputs of a desk are before somebody works there.
+// keepInputs stores what the inputs of a desk are before the work begins.
 func (a *app) keepInputs(d *desk.Desk, m desk.Manifest) error {
 	h, err := a.home()
 	if err != nil {
@@ -415,7 +452,7 @@ func (a *app) printCollection(d *desk.Desk, c *desk.Collection) error {
 		said, next := "failed: "+why.String(), nextAfter(d, why)
 		switch c.Status.State {
 		case desk.Pending:
-			said, next = "is pending: nobody has worked there yet", "swarm desk run "+shownDesk(d)+" -- COMMAND"
+			said, next = "is pending: no worker has started yet", "swarm desk run "+shownDesk(d)+" -- COMMAND"
 		case desk.Running:
 			said, next = "is running: its worker has not finished", "watch it: swarm desk status -f "+shownDesk(d)
 		}

@@ -77,7 +77,7 @@ func (a *app) printDesk(run swarm.RunID, d *view.Desk) {
 func deskNow(run swarm.RunID, dir string) string {
 	desks := filepath.Dir(dir)
 	if last := desk.LastRun(desks); last != "" && last != run {
-		return fmt.Sprintf("in %s: the run %s has this folder now", filepath.Join(desks, "_archive"), last)
+		return fmt.Sprintf("archived in %s: the run %s uses this folder now", filepath.Join(desks, "_archive"), last)
 	}
 	return dir
 }

@@ -113,21 +113,21 @@ func (c *compiler) checkFiles(t *task) {
 		missing := swarm.KindOf(err) == swarm.NotFound
 		switch {
 		case strings.TrimSpace(f.value) == "":
-			c.fail(f.node, "a file of the task %q has no name", t.name).WithHint("write the path of a file or a folder, or leave it out")
+			c.fail(f.node, "files of the task %q has an empty path", t.name).WithHint("write the path of a file or a folder, or remove the entry")
 		case path == "/":
-			c.fail(f.node, "a file of the task %q is the whole machine", t.name).WithHint("write a file or a folder: files: [data]")
+			c.fail(f.node, "files of the task %q has the root folder /", t.name).WithHint("write a file or a folder in it: files: [data]")
 		case c.startsAtHome("the file", f):
 		case missing && len(t.after) > 0:
-			c.warn(f.node, "there is no %s yet, which the task %q gets", f.value, t.name).
-				WithHint("a task before it must write it to %s, or correct the path", path)
+			c.warn(f.node, "the file %s of the task %q does not exist yet", f.value, t.name).
+				WithHint("an earlier task must write %s; if none does, correct the path", path)
 		case missing:
-			c.fail(f.node, "there is no %s, which the task %q gets", f.value, t.name).
-				WithHint("put it there, or correct the path, which is relative to %s", c.o.Dir)
+			c.fail(f.node, "the file %s of the task %q does not exist", f.value, t.name).
+				WithHint("create it, or correct the path, which is relative to %s", c.o.Dir)
 		case err != nil:
 			c.fail(f.node, "a file of the task %q: %s", t.name, err.Error()).WithHint("%s", swarm.HintOf(err))
 		case mode&fs.ModeSymlink != 0:
-			c.fail(f.node, "%s is a link, and links are not followed into an inbox", f.value).
-				WithHint("write the path that it leads to")
+			c.fail(f.node, "%s is a symbolic link, and links are not copied to an inbox", f.value).
+				WithHint("write the path that the link leads to")
 		case !mode.IsRegular() && !mode.IsDir():
 			c.fail(f.node, "%s is neither a file nor a folder", f.value).WithHint("write the path of a file or a folder")
 		}
@@ -139,8 +139,8 @@ func (c *compiler) startsAtHome(what string, path text) bool {
 	if path.value != "~" && !strings.HasPrefix(path.value, "~/") {
 		return false
 	}
-	c.fail(path.node, "%s %s begins with ~, which only a shell replaces", what, path.value).
-		WithHint("write the whole path, which is what echo %s prints", path.value)
+	c.fail(path.node, "%s %s starts with ~, which only a shell expands", what, path.value).
+		WithHint("write the full path; echo %s prints it", path.value)
 	return true
 }
 
@@ -174,7 +174,7 @@ func (c *compiler) checkWorker(a *agent, worker text, desk boolean, has bool) {
 		}
 	case !slices.Contains(providerkind.DeskWorkers(), kind.Name):
 		c.fail(node, "%q cannot work at a desk: its provider is %q, which starts no program in a folder", a.name, a.spec.Name).
-			WithHint("choose a provider that can, such as %s, or write worker: external for somebody who works there by themselves",
+			WithHint("choose a provider that can, such as %s, or write worker: external for a worker that swarm does not start",
 				strings.Join(providerkind.DeskWorkers()[:3], ", "))
 	}
 }

@@ -438,7 +438,8 @@ func errorReport(why Failure) []byte {
 }
 
 // Export copies what was collected to a folder, without what an earlier attempt left. Nothing there is
-// replaced. When it returns, the copies are on disk. A file that has changed since it was collected is an error.
+// replaced: if a file is there already, nothing is copied. When it returns, the copies are on disk. A
+// file that has changed since it was collected is an error.
 func (d *Desk) Export(c *Collection, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return noFolder(dir, err)
@@ -448,18 +449,15 @@ func (d *Desk) Export(c *Collection, dir string) error {
 		return noFolder(dir, err)
 	}
 	defer to.Close()
+	files := slices.DeleteFunc(slices.Clone(c.Files), func(f File) bool { return f.Kind == PartialWork })
+	if err := checkExport(files, to, dir); err != nil {
+		return err
+	}
 	folders := map[string]bool{".": true}
-	for _, f := range c.Files {
-		if f.Kind == PartialWork {
-			continue
-		}
-		name := strings.TrimPrefix(f.Path, Outbox+"/")
+	for _, f := range files {
+		name := exportName(f)
 		folders[path.Dir(name)] = true
 		if err := d.export(f, to, name); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				return swarm.Errorf(swarm.BadInput, "%s is there already: %w", filepath.Join(dir, name), fs.ErrExist).
-					WithHint("name another folder")
-			}
 			return unusable(filepath.Join(dir, name), err)
 		}
 	}
@@ -471,6 +469,30 @@ func (d *Desk) Export(c *Collection, dir string) error {
 		}
 	}
 	return errors.Join(syncFolder(to, "."), syncParent(dir))
+}
+
+func exportName(f File) string { return strings.TrimPrefix(f.Path, Outbox+"/") }
+
+// checkExport returns an error if a folder has one of the files, or something else in its place.
+func checkExport(files []File, to *os.Root, dir string) error {
+	var there []string
+	for _, f := range files {
+		name := exportName(f)
+		if _, err := to.Lstat(name); err == nil {
+			there = append(there, filepath.Join(dir, name))
+		} else if err := checkParents(to, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unusable(filepath.Join(dir, name), err)
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	names, verb := there[0], "exists"
+	if n := len(there) - 1; n > 0 {
+		names, verb = fmt.Sprintf("%s and %d more", names, n), "exist"
+	}
+	return swarm.Errorf(swarm.BadInput, "%s already %s: %w", names, verb, fs.ErrExist).
+		WithHint("nothing was copied, because nothing is replaced; name another folder, or remove them")
 }
 
 func (d *Desk) export(f File, to *os.Root, name string) (err error) {

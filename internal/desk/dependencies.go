@@ -174,7 +174,7 @@ func (d Dependencies) Provided() (all []Provided) {
 	for _, dep := range d.DependsOn {
 		for _, output := range dep.Outputs {
 			if to, err := dep.target(output); err == nil {
-				all = append(all, Provided{strings.TrimPrefix(to, Inbox+"/"), "from " + dep.Agent + ", there when it has completed"})
+				all = append(all, Provided{strings.TrimPrefix(to, Inbox+"/"), "from " + dep.Agent + ", copied when it has completed"})
 			}
 		}
 	}

@@ -95,6 +95,9 @@ func Open(dir string) (*Desk, error) {
 // listDesks is the hint for a name that is no desk.
 const listDesks = "swarm desk status lists the desks of this folder; swarm desk new NAME makes one"
 
+// mayWrite is the hint for a file or a folder that this user must not use.
+const mayWrite = "you need permission to read and write there: see ls -l, or use another folder"
+
 func noFolder(dir string, err error) *swarm.Error {
 	info, statErr := os.Stat(dir) // the error of OpenRoot for a file is a text only
 	switch {
@@ -103,7 +106,11 @@ func noFolder(dir string, err error) *swarm.Error {
 	case errors.Is(err, syscall.ENOTDIR), statErr == nil && !info.IsDir():
 		return swarm.Errorf(swarm.BadInput, "%s is not a folder", dir).WithHint("name the folder of a desk")
 	}
-	return &swarm.Error{Kind: swarm.BadInput, Msg: "the folder " + dir + " cannot be opened", Err: swarm.WithoutPath(err)}
+	e := &swarm.Error{Kind: swarm.BadInput, Msg: "the folder " + dir + " cannot be opened", Err: swarm.WithoutPath(err)}
+	if errors.Is(err, fs.ErrPermission) {
+		e.Hint = mayWrite
+	}
+	return e
 }
 
 // Path returns the absolute path of the folder.
@@ -273,6 +280,12 @@ func unusable(file string, err error) *swarm.Error {
 		fallthrough
 	default:
 		e.Msg, e.Err = "it cannot be used", swarm.WithoutPath(err)
+		if link, ok := errors.AsType[*os.LinkError](err); ok { // of a rename, with our temporary names
+			e.Err = link.Err
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			e.Hint = mayWrite
+		}
 	}
 	return e
 }
@@ -294,8 +307,11 @@ func localPath(name, below string, whole bool) (string, error) {
 	case clean == below && whole || strings.HasPrefix(clean, below+"/"):
 		return clean, nil
 	}
-	return "", swarm.Errorf(swarm.BadInput, "%s is not below %s/", swarm.Quote(name), below).
-		WithHint("write %s", path.Join(below, path.Base(clean)))
+	e := swarm.Errorf(swarm.BadInput, "%s is not below %s/", swarm.Quote(name), below)
+	if clean == below {
+		return "", e.WithHint("name a file or a folder in it, such as %s/data.json", below)
+	}
+	return "", e.WithHint("write %s", path.Join(below, path.Base(clean)))
 }
 
 // localDots reports whether no part of a path is "..". Dots inside of a name are harmless.

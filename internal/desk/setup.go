@@ -43,8 +43,8 @@ func Create(dir string, s Setup) (*Desk, Manifest, error) {
 		return nil, Manifest{}, err
 	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
-		return nil, Manifest{}, swarm.Errorf(swarm.BadInput, "the folder %s cannot be made: %w", dir, swarm.WithoutPath(err)).
-			WithHint("choose a place where you may write")
+		return nil, Manifest{}, swarm.Errorf(swarm.BadInput, "the folder %s cannot be created: %w", dir, swarm.WithoutPath(err)).
+			WithHint("choose a folder where you may write")
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
@@ -143,8 +143,8 @@ func (d *Desk) checkFree(in Input, from map[string]string) error {
 	}
 	name := path.Clean(in.Name)
 	if name == "." || !filepath.IsLocal(name) {
-		return swarm.Errorf(swarm.BadInput, "the input %s has no name in the inbox", source).
-			WithHint("name a file or a folder that is in it")
+		return swarm.Errorf(swarm.BadInput, "the input %s has no file name", source).
+			WithHint("name a file or a folder in it")
 	}
 	for at := name; at != "."; at = path.Dir(at) {
 		if other, ok := from[at]; ok {
@@ -492,7 +492,7 @@ func (d *Desk) Archive(name string) (string, error) {
 		return "", unusable(filepath.Dir(to), err)
 	}
 	if _, err := parent.Lstat(path.Join(archiveFolder, name)); err == nil { // a rename would replace an empty folder
-		return "", swarm.Errorf(swarm.BadInput, "%s is there already: %w", to, fs.ErrExist)
+		return "", swarm.Errorf(swarm.BadInput, "%s already exists: %w", to, fs.ErrExist)
 	}
 	if err := parent.Rename(filepath.Base(d.path), path.Join(archiveFolder, name)); err != nil {
 		return "", unusable(d.path, err)

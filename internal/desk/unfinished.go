@@ -68,11 +68,7 @@ func (a Attempt) watch(d *Desk) (tell func(Reading), failed func() error) {
 			known = true
 			var twice []string
 			if twice, err = d.putBack(u.Levels); err == nil && a.Notice != nil {
-				hint := ""
-				if len(twice) > 0 {
-					hint = "earlier versions are in " + Partial + ": " + strings.Join(twice, ", ")
-				}
-				a.Notice(fmt.Sprintf("the external worker of %s went on after its attempt had ended: this attempt uses all its work", d.Name()), hint)
+				a.Notice(WentOn(d.Name()), versionsHint(twice))
 			}
 		}
 		began = began || r.Status.State == Running
@@ -117,17 +113,43 @@ func (d *Desk) putBack(levels int) (twice []string, err error) {
 	return slices.Compact(twice), nil
 }
 
-// SetReportAside moves outbox/error_report.md to outbox/partial. It tells of an attempt that failed, and
-// a later attempt uses the rest of the outbox.
-func (d *Desk) SetReportAside() error {
-	if _, err := d.root.Lstat(ErrorReportFile); errors.Is(err, fs.ErrNotExist) {
-		return nil
+// GoOn prepares the desk for an attempt that goes on with the work of the last one: its worker has set
+// the state to running or completed after that attempt had failed. before is what the manifest of the
+// last attempt has. The report of the failure moves to outbox/partial. hint names files of which
+// the worker has written two versions; "" = there are none.
+func (d *Desk) GoOn(before *Unfinished) (hint string, err error) {
+	report, err := d.read(ErrorReportFile, MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if before != nil {
+		status, _, err := d.readStatus()
+		timed := !status.Started.IsZero() && !before.Started.IsZero()
+		if err == nil && (timed && before.goesOn(status, false) || !timed && !strings.Contains(string(report), stillRunning)) {
+			twice, err := d.putBack(before.Levels)
+			if err != nil {
+				return "", err
+			}
+			hint = versionsHint(twice)
+		}
 	}
 	if err := d.root.MkdirAll(Partial, 0o755); err != nil {
-		return d.unusable(Partial, err)
+		return "", d.unusable(Partial, err)
 	}
 	if err := d.root.Rename(ErrorReportFile, path.Join(Partial, path.Base(ErrorReportFile))); err != nil {
-		return d.unusable(ErrorReportFile, err)
+		return "", d.unusable(ErrorReportFile, err)
 	}
-	return nil
+	return hint, nil
+}
+
+// WentOn tells people that the worker of a failed attempt goes on.
+func WentOn(task string) string {
+	return fmt.Sprintf("the external worker of %s went on after its attempt had ended: this attempt uses all its work", task)
+}
+
+func versionsHint(twice []string) string {
+	if len(twice) == 0 {
+		return ""
+	}
+	return "earlier versions are in " + Partial + ": " + strings.Join(twice, ", ")
 }

@@ -91,7 +91,7 @@ func (v *validation) instructions() {
 	if !ok {
 		e := v.errs[len(v.errs)-1]
 		if e.Kind == swarm.NotFound {
-			e.Hint = "say there what is to be done: # Task: NAME, then ## Objective"
+			e.Hint = "write the task there: # Task: NAME, then ## Objective"
 		}
 		return
 	}
@@ -110,7 +110,7 @@ func (v *validation) instructions() {
 		switch {
 		case i < 0 && head == headObjective:
 			e := v.problem(InstructionsFile, 0, 0, "there is no section %q", head)
-			e.Hint = "say there what is to be accomplished"
+			e.Hint = "write there what the task is to accomplish"
 			v.fail(e)
 		case i < 0:
 			v.warn(v.problem(InstructionsFile, 0, 0, "there is no section %q", head))
@@ -174,7 +174,7 @@ func (d *Desk) CheckInputs() (odd, large []*swarm.Error) {
 			odd = append(odd, e)
 		case f.info.Size() > MaxFile:
 			e := d.unusable(f.path, errLarge)
-			e.Kind, e.Msg = swarm.BadInput, "it is larger than 4 MB, which is too large for the inbox of a run"
+			e.Kind, e.Msg = swarm.BadInput, "it is larger than 4 MB, the limit for the inbox of a run"
 			e.Hint = "put it elsewhere, and name its path in " + InstructionsFile
 			large = append(large, e)
 		}

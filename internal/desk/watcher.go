@@ -283,10 +283,10 @@ func same(a, b Reading) bool {
 }
 
 // Follow waits until an attempt at a desk has ended, and returns how. tell is called with each change; it
-// may be nil. gone delivers how the worker's program ended, once; it is nil if the worker is somebody
-// outside. An attempt ends
+// may be nil. gone delivers how the worker's program ended, once; it is nil if the worker is
+// external. An attempt ends
 //   - when its program has ended: a program that leaves no final state has failed with [AgentExited],
-//   - when somebody outside has set a final state,
+//   - when an external worker has set a final state,
 //   - when the worker breaks the protocol, which is the reading's Violation.
 //
 // The error is that of ctx. At a timeout the status is read once more, so that work that was finished in time

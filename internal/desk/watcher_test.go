@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 		gone        bool
 		want        State
 	}{
-		{"somebody outside", `{"state":"completed"}`, false, Completed},
+		{"external", `{"state":"completed"}`, false, Completed},
 		{"a program", `{"state":"completed"}`, true, Completed},
 		{"a program that says nothing", `{"state":"running"}`, true, Failed},
 		{"a program that is cut", `{"state":"comple`, true, Failed},

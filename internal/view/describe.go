@@ -183,7 +183,7 @@ func describeAgent(e *swarm.Event) string {
 		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)
 	case swarm.DeskOpened:
 		if o, _ := swarm.Body[swarm.DeskOpening](e); o.Worker == swarm.ExternalWorker {
-			return "waits for somebody to work in " + o.Dir
+			return "waits for an external worker at " + o.Dir
 		}
 		return ""
 	case swarm.DeskChanged:

@@ -212,7 +212,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// A turn at a desk waits for somebody outside, until it ends. A desk that is archived is shown where it is.
+// A turn at a desk waits for an external worker, until it ends. A desk that is archived is shown where it is.
 func TestOutsideWorker(t *testing.T) {
 	s := script(t)
 	s.advance()

@@ -269,9 +269,9 @@ func (t *Turn) giveUp(why error) error {
 	}
 	hint := ""
 	if !gone {
-		hint = "the old one is kept in " + filepath.Join(filepath.Dir(t.Dir), "_archive")
+		hint = "the old desk is in " + filepath.Join(filepath.Dir(t.Dir), "_archive")
 	}
-	t.Notice(fmt.Sprintf("the desk of %s is made anew: %v", t.Title, why), hint)
+	t.Notice(fmt.Sprintf("the desk of %s was recreated: %v", t.Title, why), hint)
 	return nil
 }
 
@@ -305,7 +305,7 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 		// Completed is final, so the work is not repeated. A worker that was stopped may have set
 		// failed.
 		if t.finished = d.Status(context.WithoutCancel(ctx)).Status.State == desk.Completed; t.finished {
-			t.Notice(fmt.Sprintf("the worker of %s had completed before the crash: its work is taken", t.Title), "")
+			t.Notice(fmt.Sprintf("the worker of %s had completed before the crash: its work is used", t.Title), "")
 			return *t.Opened, nil, nil
 		}
 		return *t.Opened, nil, d.Restart()
@@ -318,8 +318,9 @@ func (t *Turn) ready(ctx context.Context, d *desk.Desk) (m desk.Manifest, unfit,
 	state := d.Status(context.WithoutCancel(ctx)).Status.State
 	if t.Worker == nil && (state == desk.Running || state == desk.Completed && !t.Judged) {
 		// The last attempt set the state to failed. The external worker did not notice, and went on.
-		t.Notice(fmt.Sprintf("somebody works at the desk of %s although the attempt had ended: this attempt takes the work", t.Title), "")
-		if err = d.SetReportAside(); err == nil {
+		hint := ""
+		if hint, err = d.GoOn(t.Before.Unfinished); err == nil {
+			t.Notice(desk.WentOn(t.Title), hint)
 			m, err = t.record(d)
 		}
 	} else {
@@ -435,7 +436,7 @@ func (t *Turn) make(r provider.Request) (*desk.Desk, desk.Manifest, error) {
 }
 
 func (t *Turn) unmade(err error) error {
-	return swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be made: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
+	return swarm.Errorf(swarm.KindOf(err), "the desk of %s cannot be created: %w", t.Title, err).WithHint("%s", swarm.HintOf(err))
 }
 
 // openOld opens a desk of the run that this one retries; nil = there is none. A crash may have come after it
@@ -454,7 +455,7 @@ func (t *Turn) openOld(dir string) *desk.Desk {
 		}
 	}
 	if err != nil {
-		t.Notice(fmt.Sprintf("the desk of %s starts from the plan, because the one before cannot be used: %v", t.Title, err), "")
+		t.Notice(fmt.Sprintf("the desk of %s starts from the plan, because the earlier desk cannot be used: %v", t.Title, err), "")
 		return nil
 	}
 	return d
@@ -467,16 +468,16 @@ func (t *Turn) takeLate(r provider.Request, d, late *desk.Desk) error {
 		where = t.archived
 	}
 	if !d.SameTask(late) {
-		t.Notice(fmt.Sprintf("%s does not take the work that was finished too late at %s: its inputs are others now", t.Title, where),
+		t.Notice(fmt.Sprintf("%s does not use the work that was finished too late at %s: its inputs have changed", t.Title, where),
 			"see that work: swarm desk collect "+where)
 		return nil
 	}
-	t.Notice(fmt.Sprintf("%s takes the work that was finished too late at %s", t.Title, where),
+	t.Notice(fmt.Sprintf("%s uses the work that was finished too late at %s", t.Title, where),
 		fmt.Sprintf("to have it done again: swarm retry %s --from %s", r.Run, r.Task))
 	return d.TakeOutbox(late)
 }
 
-// addAttempts tells a desk that is made anew of the earlier attempts.
+// addAttempts tells a recreated desk of the earlier attempts.
 func (t *Turn) addAttempts(d *desk.Desk) error {
 	for _, f := range t.Failures {
 		if err := d.ExplainFailure(f.Attempt, desk.Failure{Message: f.Reason}); err != nil {
@@ -486,7 +487,7 @@ func (t *Turn) addAttempts(d *desk.Desk) error {
 	return nil
 }
 
-// takePartial has a desk that is made anew keep what earlier attempts left. The log has the desk then: until
+// takePartial has a recreated desk keep what earlier attempts left. The log has the desk then: until
 // then a crash deletes the new desk, and the old outbox would go with it.
 func (t *Turn) takePartial(d *desk.Desk) error {
 	if t.archived == "" || t.Before == nil && t.Opened == nil {

@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) dir() string { return filepath.Join(b.desks, "work") }
 
-// turn is a first attempt. w is nil if somebody outside works there.
+// turn is a first attempt. w is nil for an external worker.
 func (b *bench) turn(w worker) *deskwork.Turn {
 	t := &deskwork.Turn{Watcher: b.watcher, Dir: b.dir(), Title: "work", Archive: "work.1",
 		Open:   func(o deskwork.Opening) error { b.opened = append(b.opened, o); return nil },
@@ -175,7 +175,7 @@ func TestACrashAfterTheArchiving(t *testing.T) {
 	}
 }
 
-// A desk that was deleted is made anew for the same attempt. A crash in the middle of that leaves a folder
+// A desk that was deleted is recreated for the same attempt. A crash in the middle of that leaves a folder
 // that the log does not have. It is not taken for the desk of the log.
 func TestACrashWhileADeskIsMadeAnew(t *testing.T) {
 	b := newBench(t)
@@ -213,7 +213,7 @@ func TestACrashBetweenResetAndTheLog(t *testing.T) {
 	}
 }
 
-// A desk is made anew for another attempt, and a crash comes before the log has it, or before it has its name.
+// A desk is recreated for another attempt, and a crash comes before the log has it, or before it has its name.
 // What the first attempt left is kept.
 func TestACrashWhileADeskIsMadeAnewForAnotherAttempt(t *testing.T) {
 	for _, logged := range []bool{false, true} {
@@ -338,7 +338,7 @@ func TestTwoDrivers(t *testing.T) {
 	b.must(b.do(b.again(deliver)))
 }
 
-// Somebody outside has broken the desk in this very attempt: nothing is made anew over the work.
+// An external worker has broken the desk in this very attempt: nothing is recreated over the work.
 func TestABrokenDeskOfSomebodyOutside(t *testing.T) {
 	b := newBench(t)
 	b.must(b.do(b.turn(deliver)))
@@ -393,7 +393,7 @@ func TestLateWork(t *testing.T) {
 	}
 }
 
-// Somebody outside has completed, and the work is not what the task expects. The next attempt tells them
+// An external worker has completed, and the work is not what the task expects. The next attempt tells them
 // why, and does not take the same work again. Work that came after a timeout is taken.
 func TestWorkThatWasJudged(t *testing.T) {
 	for _, judged := range []bool{false, true} {
@@ -423,10 +423,12 @@ func TestAWorkerThatGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, running, end string // what the worker writes about itself
 		late                 bool   // a further attempt ends before the worker says anything
+		between              bool   // and the worker completes before the next one begins
 		goesOn               bool
 	}{
 		"it completes":              {before: `{"state": "running"}`, end: `{"state": "completed"}`, goesOn: true},
 		"it completes much later":   {before: `{"state": "running"}`, end: `{"state": "completed"}`, late: true, goesOn: true},
+		"it completes between":      {before: `{"state": "running"}`, end: `{"state": "completed"}`, late: true, between: true, goesOn: true},
 		"it tells of progress":      {before: `{"state": "running", ` + started + `}`, running: `{"state": "running", ` + started + `, "metrics": {}}`, end: `{"state": "completed"}`, goesOn: true},
 		"another one begins":        {before: `{"state": "running"}`, running: `{"state": "running", "metrics": {}}`, end: `{"state": "completed"}`},
 		"another one begins, timed": {before: `{"state": "running", ` + started + `}`, end: `{"state": "completed", "started": "2024-01-15T11:30:00Z"}`},
@@ -463,6 +465,9 @@ func TestAWorkerThatGoesOn(t *testing.T) {
 				cut(b.after(nil), nil)
 			}
 			next := b.after(nil)
+			if c.between {
+				deliver(b.dir())
+			}
 			next.Tell = func(s desk.Status) {
 				if s.State == desk.Pending && c.running != "" {
 					write(b.dir(), "status.json", c.running)
@@ -538,7 +543,7 @@ func TestACrashAfterTheArchivingOfAnOldDesk(t *testing.T) {
 			t.Errorf("late: %v, %q, archived is %q", late, b.notices, b.archived())
 		}
 		for _, notice := range b.notices {
-			if want := "work takes the work that was finished too late at " + filepath.Join(b.desks, "_archive/work.1"); notice != want {
+			if want := "work uses the work that was finished too late at " + filepath.Join(b.desks, "_archive/work.1"); notice != want {
 				t.Errorf("%q", notice)
 			}
 		}
