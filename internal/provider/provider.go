@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 
 	"swarm"
 	"swarm/internal/permission"
@@ -63,6 +64,7 @@ type Request struct {
 	Stable    int                // how many bytes at the beginning of Prompt are the same in later turns
 	Later     bool               // the agent probably has later turns: what they repeat is worth caching
 	Root      string             // the folder that its tools may touch; absolute; "" = Dir
+	Read      []string           // files elsewhere that it may read, also in a sandbox; absolute
 	Tools     []string           // what it may use; nil = the provider decides
 	Phase     swarm.Phase        // of its team; "" = none
 	Door      swarm.ToolEndpoint // where a program finds the swarm tools; zero = nowhere
@@ -122,6 +124,7 @@ func (r Request) Docs() string {
 // Workspace returns what a program of the turn sees in a sandbox, beside the machine. files are files
 // of ours that it needs.
 func (r Request) Workspace(dir string, files ...string) sandbox.Workspace {
+	files = slices.Concat(files, r.Read)
 	w := sandbox.Workspace{Dir: dir, Write: []string{dir, cmp.Or(r.Root, dir)}, Read: files}
 	if docs := r.Docs(); docs != "" {
 		w.Read, w.Write = append(w.Write, files...), []string{docs}

@@ -68,7 +68,7 @@ func New(spec *swarm.Sandbox, opt Options) *Box {
 type Workspace struct {
 	Dir   string   // where it is started; absolute
 	Write []string // what it may write; absolute
-	Read  []string // files for it that lie in the machine's temporary folder; absolute
+	Read  []string // files for it that a sandbox hides, such as in the temporary folder; absolute
 }
 
 // A policy is what one program may do. It stands in the arguments of the wrapped line, so it holds

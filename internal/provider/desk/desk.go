@@ -131,7 +131,7 @@ func (t *Turn) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 	var failed error // the worker's own failure
 	if t.Worker != nil && !t.finished {
 		a.Work = func(ctx context.Context) string {
-			reply, failed = t.Worker.Turn(ctx, order(r, d), say)
+			reply, failed = t.Worker.Turn(ctx, order(r, d, manifest), say)
 			if failed != nil {
 				return failed.Error()
 			}
@@ -177,10 +177,15 @@ func (t *Turn) explain(r provider.Request, why desk.Failure) error {
 	return e.WithHint("for another attempt: swarm retry %s --from %s", r.Run, r.Task)
 }
 
-// order is the request to the worker. The desk is its only folder, and says everything else.
-func order(r provider.Request, d *desk.Desk) provider.Request {
+// order is the request to the worker. The desk is its only folder, and says everything else. Inputs
+// that are too large to copy are read where they are.
+func order(r provider.Request, d *desk.Desk, m desk.Manifest) provider.Request {
 	r.Prompt, r.Session, r.Phase = orders, "", ""
 	r.Fresh, r.Dir, r.Root, r.Desk = r.Prompt, d.Path(), d.Path(), true
+	r.Read = nil
+	for _, f := range m.References {
+		r.Read = append(r.Read, f.Path)
+	}
 	r.Env = maps.Clone(r.Env)
 	if r.Env == nil {
 		r.Env = map[string]string{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,17 @@ func (worker) Check(context.Context) provider.Health { return provider.Health{Fo
 func (w worker) Turn(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	w(r.Dir)
 	return provider.Reply{}, nil
+}
+
+// A reader is a provider that remembers which files of other folders it may read.
+type reader struct {
+	worker
+	may *[]string
+}
+
+func (w reader) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+	*w.may = r.Workspace(r.Dir).Read
+	return w.worker.Turn(ctx, r, live)
 }
 
 // deliver is a worker that completes.
@@ -368,6 +380,20 @@ func TestWorkThatWasInTime(t *testing.T) {
 	}
 	if _, err := first.Turn(ctx, provider.Request{Run: "r", Task: "work", Agent: "work"}, nil); err != nil || first.Collected.Summary != "done" {
 		t.Errorf("%v, %+v", err, first.Collected)
+	}
+}
+
+// A worker in a sandbox may read the inputs that are too large to copy, where they are.
+func TestLargeInputsInASandbox(t *testing.T) {
+	b, may := newBench(t), []string{}
+	first := b.turn(nil)
+	first.Worker = reader{deliver, &may}
+	first.Files = []string{filepath.Join(t.TempDir(), "large")}
+	write(filepath.Dir(first.Files[0]), "large", "")
+	b.must(os.Truncate(first.Files[0], desk.MaxFile+1))
+	b.must(b.do(first))
+	if !slices.Equal(may, first.Files) {
+		t.Errorf("it may read %q", may)
 	}
 }
 
