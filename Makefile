@@ -14,7 +14,7 @@ PKG  ?= ./cmd/swarm ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench clean FORCE
+.PHONY: help demo build install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench pictures clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ loops:
 
 bench: build ## Measure, each figure beside its floor
 	@$(GO) run ./bench -swarm bin/swarm
+
+pictures: build ## Make docs/pictures from recordings of the real program in a terminal
+	@sh scripts/terminal.sh
+	node scripts/pictures.mjs bin/swarm docs/pictures
 
 clean: ## Remove what was built
 	rm -rf bin
