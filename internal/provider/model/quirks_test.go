@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/modeltest"
 	"swarm/internal/provider"
 )
 
@@ -217,8 +218,6 @@ func TestOtherFieldsComeBack(t *testing.T) {
 	}
 }
 
-// A temperature that only we chose is left out for models that refuse it, in this turn and in later
-// ones. One in the file is an error.
 // Servers that are compatible with an API may refuse what only its vendor knows. It is left out, and
 // the turn goes on; a second turn does not try it again.
 func TestPartsThatAreRefused(t *testing.T) {
@@ -241,6 +240,8 @@ func TestPartsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A temperature that only we chose is left out for models that refuse it, in this turn and in later
+// ones. One in the file is an error.
 func TestATemperatureThatIsRefused(t *testing.T) {
 	no := reply{400, json1, `{"error":{"message":"Unsupported value: 'temperature' does not support 0.3 with this model.","type":"invalid_request_error"}}`}
 	q := startQuirky(t, no, events(done, "[DONE]"))
