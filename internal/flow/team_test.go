@@ -147,7 +147,7 @@ func TestCheckedTeam(t *testing.T) {
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; run_ended failed 1: @coder failed"},
 		{"the run is paused during the check", office{world: world{before: map[string]string{"goal_check/1": "pause"}, after: map[string]string{"goal_check/1": "resume"}}},
 			"go lead/1/1; check_started; go goal_check/1; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
-		{"another process makes a check again that was cut", office{world: world{ends: map[string]string{"goal_check/1": "never"}, before: map[string]string{"goal_check/1": "owned"}}},
+		{"another process makes a check again that was cut", office{world: world{ends: map[string]string{"goal_check/1": "never"}}, late: owned},
 			"go lead/1/1; check_started; go goal_check/1; go goal_check/1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

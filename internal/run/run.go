@@ -259,8 +259,8 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if errors.Is(err, engine.ErrCancelled) {
 		err = d.endCancelled(ctx)
 	}
+	stopNotifying() // leave ends all programs of the run, a notifying one too
 	err = d.leave(ctx, err)
-	stopNotifying()
 	stopTelemetry()
 	picture, err2 := d.follower.stop()
 	if err == nil && err2 == nil {

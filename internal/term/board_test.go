@@ -101,21 +101,21 @@ func TestBoardAnswers(t *testing.T) {
 	press("a") // there is no question
 	b.Ask("one", "q1", `{"command":"touch made1.txt"}`)
 	b.Ask("two", "q2", `{"command":"rm -r x"}`)
-	b.WaitForFrame("one  blocked", "? 1 of 2: may one use Bash touch made1.txt?", "a allows it · d denies it")
+	b.WaitForFrame("one  blocked", "? 1 of 2: may one run touch made1.txt?", "a allows it · d denies it")
 	press("a") // too fast for a person to have read it
 	b.Pass(settledAfter)
 	press("aa")
 	said("q1 true")
-	b.WaitForFrame("? may two use Bash rm -r x?", "one  running")
+	b.WaitForFrame("? may two run rm -r x?", "one  running")
 	b.Pass(settledAfter)
 	press("d")
 	said("q2 false")
 	b.Tell(swarm.ApprovalAnswered, "one", "one/1/1", swarm.ApprovalAnswer{ID: "q1", OK: true})
 	b.Ask("one", "broken", `{"command":"ls"}`)
-	b.WaitForFrame("may one use Bash ls?")
+	b.WaitForFrame("may one run ls?")
 	b.Pass(settledAfter)
 	b.Press("a")
-	b.WaitForFrame("! the answer did not reach the run: the disk is full", "may one use Bash ls?")
+	b.WaitForFrame("! the answer did not reach the run: the disk is full", "may one run ls?")
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (h *harness) checkDiffs(at int) {
 		h.check(err)
 		_, diffs[e.Turn], _ = strings.Cut(string(text), "\n\n")
 	}
-	want := map[swarm.TurnID]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n"}
+	want := map[swarm.TurnID]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n", "lead/4/1": "+goal.txt\n"}
 	for turn := range diffs {
 		if diffs[turn] != want[turn] {
 			h.t.Errorf("crash at append %d: the diff of %s is %q", at, turn, diffs[turn])
