@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -108,7 +109,11 @@ func (s RunSummary) MarshalJSON() ([]byte, error) {
 	if s.Status.Ended() {
 		all.Exit = &s.Exit
 	}
-	return json.Marshal(all)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the caller's encoder decides
+	err := enc.Encode(all)
+	return b.Bytes(), err
 }
 
 // Begun reports whether the log of the summary has a first event. The process that makes a run may

@@ -85,10 +85,10 @@ func (a *app) printForecast(f *compose.Forecast) error {
 	}
 	fmt.Fprintln(a.stdout)
 	if slices.ContainsFunc(f.Steps, func(s compose.ForecastStep) bool { return s.MaxPrompt >= s.MinPrompt+swarm.MaxOutput }) {
-		fmt.Fprintf(a.stdout, "an output in a prompt counts as %s, the most that is kept; with empty outputs it is ~%s tokens\n", term.Bytes(swarm.MaxOutput), term.Count(f.MinInput))
+		a.note("an output in a prompt counts as %s, the most that is kept; with empty outputs it is ~%s tokens", term.Bytes(swarm.MaxOutput), term.Count(f.MinInput))
 	}
 	if len(f.ReadsMore) > 0 {
-		fmt.Fprintf(a.stdout, "not counted: instructions, files and tool results that programs send to their models: %s\n", strings.Join(f.ReadsMore, ", "))
+		a.note("not counted: instructions, files and tool results that programs send to their models: %s", strings.Join(f.ReadsMore, ", "))
 	}
 	if f.Budget.USD > 0 && len(f.Unpriced) > 0 {
 		fmt.Fprintf(a.stdout, "without a price, so counted as $0: %s\n", strings.Join(f.Unpriced, ", "))
@@ -97,6 +97,11 @@ func (a *app) printForecast(f *compose.Forecast) error {
 		fmt.Fprintf(a.stdout, "cost is known only after each turn: %s\n", strings.Join(f.Reported, ", "))
 	}
 	return nil
+}
+
+// note prints a sentence, wrapped at the width of the terminal.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.stdout, term.Hang(fmt.Sprintf(format, args...), a.width(), 0))
 }
 
 // A teamMember is an agent of a team as `swarm plan` shows it.
