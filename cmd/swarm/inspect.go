@@ -61,7 +61,19 @@ func (a *app) attended() bool { return a.onTerminal() || xterm.IsTerminal(int(os
 
 // terminal describes the terminal that screens draw on.
 func (a *app) terminal(color bool) term.Terminal {
-	return term.Terminal{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now}
+	return term.Terminal{In: a.keys(), Out: a.stdout, Color: color, Now: time.Now}
+}
+
+// keys is what keys are read from: standard input, or the terminal of the process if standard input is
+// a file or a pipe, which is then the input of prompts. A file cannot be polled for keys.
+func (a *app) keys() io.Reader {
+	if xterm.IsTerminal(int(a.stdin.Fd())) {
+		return a.stdin
+	}
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		return tty
+	}
+	return strings.NewReader("")
 }
 
 // paints reports whether standard output gets colours.

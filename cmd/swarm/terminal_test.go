@@ -116,6 +116,30 @@ tasks: {a: {prompt-string: x}}
 	}
 }
 
+// TestBoardWithAFileAsInput: swarm up < FILE in a terminal draws its board, and its prompts have the file.
+func TestBoardWithAFileAsInput(t *testing.T) {
+	p := newPlace(t)
+	p.compose(`provider: cat
+providers: {cat: {kind: command, command: [cat]}}
+tasks: {a: {prompt-string: "Review: {{STDIN}}"}}
+`)
+	name := filepath.Join(t.TempDir(), "change.diff")
+	p.check(os.WriteFile(name, []byte("+a line\n"), 0o600))
+	file, err := os.Open(name)
+	p.check(err)
+	defer file.Close()
+	near, far := terminal(t)
+	go func() { _, _ = io.Copy(io.Discard, near) }()
+	cmd := p.swarm("up")
+	cmd.Stdin, cmd.Stdout = file, far
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("swarm up: %v", err)
+	}
+	if out, _ := p.runs(0, "out", "a"); !strings.Contains(out, "Review: +a line") {
+		t.Errorf("the prompt was %q", out)
+	}
+}
+
 // until reads from a terminal until it has shown something.
 func until(t *testing.T, near io.Reader, shown *bytes.Buffer, what string) {
 	t.Helper()
