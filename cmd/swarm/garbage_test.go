@@ -24,7 +24,7 @@ var garbage = []string{
 	`{"action": "tool_call"}`, `{"action": "tool_call", "tool": 5}`, `{"action": "tool_call", "tool": "x", "tool_params": []}`, `{"action": "publish_data"}`,
 	`{"action": "send_message", "to": 1}`, `{"action": "request_help", "help_skills": "all"}`, "```json\n```", "```json\n{\"action\"\n```", "<action>done</action>", "action: done\nresponse: x",
 	"\x00\x01\x02", "\xff\xfe{", "{\"action\": \"\xff\"}", "\u202e}\"done\" :\"noitca\"{", strings.Repeat("{\"a\":", 5000), strings.Repeat("[", 20000), strings.Repeat("\\", 3000), `{"action": "d\u006fne`,
-	"{\n// \"action\": \"done\",\n\"response\": \"x\"}", `{"action": "tool_call", /* {"action": "done", "response": "x"}`, `{"response": "x" /* "action": "done" */}`,
+	"{\n// \"action\": \"done\",\n\"response\": \"x\"}", `{"action": "tool_call", /* "action": "done", "response": "x"}`, `{"response": "x" /* "action": "done" */}`,
 }
 
 // Of 1,000 answers that are none, no agent is taken for done, and nothing breaks.
