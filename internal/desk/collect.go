@@ -193,6 +193,7 @@ func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Erro
 	for _, it := range all[:min(len(all), MaxFiles)] {
 		what := kindOf(it.info.Mode())
 		switch {
+		case strings.HasPrefix(it.path, Partial+"/") && (what != "" || !goodName(it.path)): // an earlier attempt failed by it
 		case !goodName(it.path):
 			e := &swarm.Error{Kind: swarm.Protocol, File: filepath.Join(d.path, Outbox), Msg: "the name " + swarm.Quote(it.path) + " cannot be used",
 				Hint: "rename the file: UTF-8, without control characters and backslashes"}
