@@ -223,7 +223,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	parts := []string{"started " + ago(p.Started, now)}
 	if p.Status.Ended() {
-		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
+		parts = append(parts, "took "+term.Duration(p.Elapsed(p.Ended)))
 	}
 	parts = append(parts, term.Plural(len(p.Tasks), term.Noun(p.Kind)), term.Plural(turns, "turn"))
 	if tokens := term.SomeTokens(p.Usage); tokens != "" {

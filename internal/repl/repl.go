@@ -119,7 +119,7 @@ const (
 )
 
 const (
-	minColumns = 80 // a split screen needs these
+	minColumns = 60 // a split screen needs these
 	minRows    = 12
 	maxEntry   = 1 << 20  // a longer text is refused unseen
 	maxPreview = 64 << 10 // a longer text is not previewed with every key

@@ -172,3 +172,15 @@ func TestScreenNeverWaits(t *testing.T) {
 	s.Press("/quit\r")
 	<-s.left
 }
+
+// The full screen begins at 60 columns.
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		width, height int
+		fits          bool
+	}{{60, 12, true}, {200, 50, true}, {59, 50, false}, {60, 11, false}, {0, 0, false}} {
+		if got := Fits(c.width, c.height); got != c.fits {
+			t.Errorf("%d×%d: %v", c.width, c.height, got)
+		}
+	}
+}
