@@ -85,7 +85,7 @@ func NewWindow(d Drawer, t Terminal) *Window { return newWindow(d, t, nil) }
 // NewInlineWindow makes a window that stands below what is in the terminal already, and disappears when
 // it is closed. It draws 30 times a second.
 func NewInlineWindow(d Scroller, t Terminal) *Window {
-	return newWindow(d, t, &inlineRenderer{out: t.Out})
+	return newWindow(d, t, &inlineRenderer{out: t.Out, above: d.TakeLines})
 }
 
 func newWindow(d Drawer, t Terminal, inline *inlineRenderer) *Window {
@@ -135,7 +135,7 @@ func (w *Window) run() error {
 	_, w.err = w.program.Run()
 	if w.inline != nil {
 		w.err = cmp.Or(w.failed, w.err)
-		if err := w.inline.end(w.drawer.(Scroller).TakeLines(), w.width, w.height); w.err == nil {
+		if err := w.inline.end(w.inline.above(), w.width, w.height); w.err == nil {
 			w.err = err
 		}
 	}
@@ -266,7 +266,7 @@ func (w *Window) draw() (err error) {
 		w.drawn(w.view.Content)
 	}
 	if w.inline != nil {
-		err = w.inline.draw(w.drawer.(Scroller).TakeLines(), w.view.Content, w.width, w.height)
+		err = w.inline.draw(w.inline.above(), w.view.Content, w.width, w.height)
 		w.view = tea.View{}
 	}
 	return err
