@@ -202,6 +202,14 @@ type Options struct {
 	AwaitRoom func(context.Context, swarm.Usage) error
 }
 
+// deleted returns the error of a run that was pruned after it was opened, or nil.
+func (r *Run) deleted() error {
+	if r.home.HasLog(r.ID) {
+		return nil
+	}
+	return swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
+}
+
 // Drive drives the run to its end, or until ctx ends. Then the run is interrupted, and any process
 // can drive it on later. Drive returns the last picture of the run.
 //
@@ -211,7 +219,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if r.fence == 0 {
 		p, err := r.Plan()
 		if err != nil {
-			return view.Picture{}, err
+			return view.Picture{}, cmp.Or(r.deleted(), err)
 		}
 		if err := r.own(ctx, p); err != nil {
 			return view.Picture{}, err
@@ -230,8 +238,8 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		release() // before the mark, by which the next command finds what a killed process leaves
 		unmark()
 	}()
-	if !r.home.HasLog(r.ID) { // pruned before this process owned it
-		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
+	if err := r.deleted(); err != nil { // before this process owned it
+		return view.Picture{}, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -21,6 +21,7 @@ var bodies = map[swarm.EventKind]any{
 	swarm.ReplyOverdue: swarm.Overdue{}, swarm.AgentEnded: swarm.AgentEnd{}, swarm.WaitBegan: swarm.AgentWait{}, swarm.WaitEnded: swarm.AgentWait{}, swarm.ApprovalAsked: swarm.Approval{},
 	swarm.ApprovalAnswered: swarm.ApprovalAnswer{}, swarm.ArtifactStored: swarm.Artifact{}, swarm.TopicPublished: swarm.TopicEntry{}, swarm.TreeRecorded: swarm.Snapshot{},
 	swarm.DeskOpened: swarm.DeskOpening{}, swarm.DeskChanged: swarm.DeskStatus{}, swarm.DeskCollected: swarm.DeskCollection{}, swarm.Notice: swarm.Reason{},
+	swarm.CheckStarted: swarm.GoalCheck{}, swarm.CheckEnded: swarm.CallEnd{},
 }
 
 // renumbered lists the fields that hold numbers of events. Other fields of the same type are
