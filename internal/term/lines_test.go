@@ -120,7 +120,7 @@ func TestLinesOfATeamsTurns(t *testing.T) {
 		"coder   | I look at it.\n" +
 		"coder   > Read calc.py\n" +
 		"coder   | May I?\n" +
-		"coder     may it use Bash make? swarm approve coder/1/1/x, or swarm deny coder/1/1/x\n" +
+		"coder     may it run make? swarm approve coder/1/1/x, or swarm deny coder/1/1/x\n" +
 		"coder     nobody watches this run, and it waits until the question is answered from another terminal;" +
 		" to run without a person, write in the compose file: approvals: {tools: deny}, or auto\n" +
 		"swarm     @coder asks you: " + strings.TrimSpace(question) + ` · swarm reply m-1 "…"` + "\n" +

@@ -30,6 +30,9 @@ func TestNeed(t *testing.T) {
 		{paused, "the run is paused: they go in a circle (swarm resume)"},
 		{swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "by the way"}), ""},
 		{swarm.NewEvent(swarm.RunPaused, nil), ""},
+		{swarm.NewEvent(swarm.RunEnded, swarm.RunEnd{Status: swarm.Failed, Reason: "code failed"}), "failed: code failed"},
+		{swarm.NewEvent(swarm.RunEnded, swarm.RunEnd{Status: swarm.Cancelled}), ""},
+		{swarm.NewEvent(swarm.LimitReached, swarm.Limit{Provider: "p", Use: "q"}), ""},
 	} {
 		if got := Need(&c.event); got != c.want {
 			t.Errorf("%s: %q, want %q", c.event.Kind, got, c.want)
