@@ -249,10 +249,29 @@ func worst(p view.Picture, face repl.Face, typed, interrupted bool) int {
 		return swarm.ExitDone
 	case lines != nil && lines.Refusals() > 0:
 		return swarm.ExitBadInput
-	case p.Status == swarm.Interrupted && slices.ContainsFunc(p.Tasks, func(t view.Task) bool { return t.Status != swarm.Completed && t.Status != swarm.Skipped }):
-		return swarm.ExitFailed // it was left, so no end of the run says so
+	case p.Status == swarm.Interrupted:
+		return leftExit(p)
 	}
 	return p.Exit
+}
+
+// leftExit is the exit code of a session that was left: no end of the run says it. A person cancels a
+// line on purpose, so the other lines decide. A line that still waits is not done.
+func leftExit(p view.Picture) int {
+	cancelled := 0
+	for _, t := range p.Tasks {
+		switch t.Status {
+		case swarm.Completed, swarm.Skipped:
+		case swarm.Cancelled:
+			cancelled++
+		default:
+			return swarm.ExitFailed
+		}
+	}
+	if cancelled > 0 && cancelled == len(p.Tasks) {
+		return swarm.ExitFailed
+	}
+	return swarm.ExitDone
 }
 
 // greeting is the first line of a session in a terminal. It names agents that no file names.
