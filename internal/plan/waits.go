@@ -55,7 +55,7 @@ func (w Wait) String() string {
 	case ForSlot:
 		return "a free slot"
 	case ForRoom:
-		return "the part of the budget that other turns have reserved"
+		return "room in the budget"
 	case ForRetry:
 		return "its next attempt"
 	case ForLimit:
