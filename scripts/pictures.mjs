@@ -20,14 +20,14 @@ const pictures = [
     "swarm\n", /@reviewer.*idle|reviewer/, "@pm Plan a small tool &\n", "@builder Build $pm\n", /Wrote both/,
     "@pm Plan the next step -> @builder Build it -> @reviewer Review $builder against $pm\n", /APPROVED/, "/quit\n", prompt] },
   { name: "board", example: "review", columns: 92, rows: 22, slow: "1500ms", keys: ["cat change.diff | swarm up\n", /summary +\S* *(executing|running|completed)/], still: /running|executing|started/ },
-  { name: "pipeline", example: "pipeline", columns: 92, rows: 24 },
-  { name: "loop", example: "loop", columns: 92, rows: 22 },
-  { name: "team", example: "team", columns: 112, rows: 36 },
-  { name: "repl", example: "repl", columns: 92, rows: 24 },
-  { name: "coding-agents", example: "coding-agents", columns: 92, rows: 26 },
-  { name: "local-model", example: "local-model", columns: 92, rows: 26 },
-  { name: "review", example: "review", columns: 92, rows: 30 },
-  { name: "ci", example: "ci", columns: 92, rows: 20 },
+  { name: "pipeline", example: "pipeline", columns: 92, rows: 52 },
+  { name: "loop", example: "loop", columns: 92, rows: 52 },
+  { name: "team", example: "team", columns: 112, rows: 52 },
+  { name: "repl", example: "repl", columns: 92, rows: 52 },
+  { name: "coding-agents", example: "coding-agents", columns: 92, rows: 52 },
+  { name: "local-model", example: "local-model", columns: 92, rows: 52 },
+  { name: "review", example: "review", columns: 92, rows: 52 },
+  { name: "ci", example: "ci", columns: 92, rows: 52 },
 ];
 
 const tmux = (...args) => execFileSync("tmux", ["-L", session, ...args], { encoding: "utf8" });
