@@ -1,16 +1,12 @@
 package desk
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	"swarm"
 	"swarm/internal/excerpt"
 )
 
@@ -147,26 +143,6 @@ func writeText(b *strings.Builder, head, text string) {
 	}
 }
 
-// sectionLike reports whether a line would begin a section, or be the title.
-func sectionLike(line string) bool {
-	return headingOf(line) != "" ||
-		strings.HasPrefix(line, strings.TrimSpace(titleStart)) || strings.HasPrefix(line, failedStart)
-}
-
-// headingOf returns the heading of the protocol that a line is, or "". People write it in any case, and
-// with a colon.
-func headingOf(line string) string {
-	line, ok := strings.CutPrefix(line, "##")
-	if !ok || line == "" || line[0] != ' ' && line[0] != '\t' {
-		return ""
-	}
-	line = "## " + strings.TrimRight(strings.Join(strings.Fields(line), " "), ": ")
-	if i := slices.IndexFunc(headings, func(head string) bool { return strings.EqualFold(head, line) }); i >= 0 {
-		return headings[i]
-	}
-	return ""
-}
-
 // writeList writes a section that is a list.
 func writeList(b *strings.Builder, head string, items []string) {
 	b.WriteString("\n" + head + "\n")
@@ -192,37 +168,6 @@ func writeListItems(b *strings.Builder, head string, items []string) {
 			}
 		}
 	}
-}
-
-// A section is a part of instructions.md.
-type section struct {
-	head  string
-	line  int // of its heading, from 1
-	lines []string
-}
-
-// splitSections splits a text at the headings of the protocol. Other headings belong to the text that
-// they stand in. A section that comes twice counts the first time.
-func splitSections(text string) (title string, titleLine int, all []section) {
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		line = strings.TrimRight(line, "\r\n")
-		head := headingOf(line)
-		if strings.HasPrefix(line, failedStart) {
-			head = strings.TrimRight(line, " \t")
-		}
-		switch {
-		case titleLine == 0 && strings.HasPrefix(line, strings.TrimSpace(titleStart)):
-			title, titleLine = strings.TrimSpace(strings.TrimPrefix(line, strings.TrimSpace(titleStart))), n
-		case head != "" && !slices.ContainsFunc(all, func(s section) bool { return s.head == head }):
-			all = append(all, section{head: head, line: n})
-		case len(all) > 0:
-			last := &all[len(all)-1]
-			last.lines = append(last.lines, line)
-		}
-	}
-	return title, titleLine, all
 }
 
 // ReadInstructions reads instructions.md. Missing sections are empty: [Validate] reports them.
@@ -271,151 +216,6 @@ func (i *Instructions) keep(s section, items []string) {
 		}
 		i.Written[s.head] = text
 	}
-}
-
-// A Part is a piece of a task's text.
-type Part struct {
-	Text string
-	Data bool // others wrote it, such as an output of another task: no line of it begins a section
-}
-
-// NewInstructions makes instructions from the text of a task. Sections of the protocol in it are taken
-// over as they are written. All other text belongs to the objective: what stands before the first
-// heading, then the objective, then the sections that the protocol does not know.
-func NewInstructions(task string, parts []Part) Instructions {
-	const before, other = "", "other"
-	i, titled := Instructions{Task: task}, false
-	sections := map[string][]string{}
-	head, code := before, fence("")
-	for _, l := range splitLines(parts) {
-		inside := code != ""
-		if !l.data {
-			code = code.after(l.text)
-		}
-		switch {
-		case l.data || inside || !isHeading(l.text):
-		case !titled && strings.HasPrefix(l.text, strings.TrimSpace(titleStart)):
-			title := strings.TrimPrefix(l.text, strings.TrimSpace(titleStart))
-			i.Task, titled = cmp.Or(strings.TrimSpace(title), task), true
-			continue
-		default:
-			if head = headingOf(l.text); head != "" {
-				continue
-			}
-			head = other
-		}
-		sections[head] = append(sections[head], l.text)
-	}
-	for _, head := range headings {
-		i.take(section{head: head, lines: sections[head]})
-	}
-	var all []string
-	for _, text := range []string{section{lines: sections[before]}.text(), i.Objective, section{lines: sections[other]}.text()} {
-		if text = strings.TrimSpace(text); text != "" {
-			all = append(all, text)
-		}
-	}
-	i.Objective = strings.Join(all, "\n\n")
-	return i
-}
-
-// A promptLine is a line of a task's text.
-type promptLine struct {
-	text string
-	data bool // it begins with a text of others
-}
-
-func splitLines(parts []Part) (lines []promptLine) {
-	open := false // the last line has no end yet
-	for _, p := range parts {
-		for line := range strings.Lines(p.Text) {
-			text := strings.TrimRight(line, "\r\n")
-			if open {
-				lines[len(lines)-1].text += text
-			} else {
-				lines = append(lines, promptLine{text, p.Data})
-			}
-			open = !strings.HasSuffix(line, "\n")
-		}
-	}
-	return lines
-}
-
-// isHeading reports whether a line is a heading that ends a section: of the first or second level.
-func isHeading(line string) bool {
-	return strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ")
-}
-
-// A fence is the mark that began a block of code; "" = there is none.
-type fence string
-
-// after returns the fence after a line.
-func (f fence) after(line string) fence {
-	line = strings.TrimSpace(line)
-	mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
-	if mark == "" {
-		mark = line[:len(line)-len(strings.TrimLeft(line, "~"))]
-	}
-	switch {
-	case f == "" && len(mark) >= 3:
-		return fence(mark)
-	case f != "" && mark == line && strings.HasPrefix(mark, string(f)):
-		return ""
-	}
-	return f
-}
-
-// text returns the free text of a section.
-func (s section) text() string {
-	lines := slices.Clone(s.lines)
-	for i, line := range lines {
-		if bare := strings.TrimLeft(line, `\`); bare != line && sectionLike(bare) {
-			lines[i] = line[1:]
-		}
-	}
-	text := strings.Trim(strings.Join(lines, "\n"), "\n")
-	if text == none {
-		return ""
-	}
-	return text
-}
-
-var itemStart = regexp.MustCompile(`^(?:[-*+]|\d+[.)])\s+(.*)$`)
-
-// ownItems returns the items that do not stand under another heading.
-func (s section) ownItems() []string {
-	code := fence("")
-	for i, line := range s.lines {
-		if code == "" && isHeading(strings.TrimLeft(line, `\`)) {
-			s.lines = s.lines[:i]
-			break
-		}
-		code = code.after(line)
-	}
-	return s.items()
-}
-
-// items returns the items of a list. Indented lines continue the item above. Blocks of code are no items.
-func (s section) items() (items []string) {
-	code, after := fence(""), false // after: the line above belongs to an item
-	for _, line := range s.lines {
-		inside := code != ""
-		code = code.after(line)
-		m := itemStart.FindStringSubmatch(line)
-		rest := strings.TrimSpace(line)
-		switch {
-		case inside || code != "":
-			after = false
-		case m != nil:
-			items, after = append(items, strings.TrimSpace(m[1])), true
-		case rest == "":
-		case rest != line && after:
-			items[len(items)-1] += "\n" + rest
-		default:
-			after = false
-		}
-	}
-	return items
 }
 
 func readInputs(items []string) (all []Provided) {
@@ -484,55 +284,4 @@ func (d *Desk) NameInputs(large []Recorded) error {
 		lines = slices.Insert(lines, at, item)
 	}
 	return d.write(InstructionsFile, []byte(strings.Join(lines, "\n")+"\n"))
-}
-
-const failedStart = "## Why Attempt "
-
-// ExplainFailure adds to the instructions why an attempt failed. The reason is quoted, because the
-// worker wrote it: no line of it can look like a section. An attempt that is explained already is not
-// explained again, so that a crash in the middle of [Desk.Reset] adds nothing twice.
-func (d *Desk) ExplainFailure(attempt int, why Failure) error {
-	text, err := d.read(InstructionsFile, MaxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return d.unusable(InstructionsFile, err)
-	}
-	head := failedHead(attempt)
-	if d.Explains(attempt) {
-		return nil
-	}
-	var b strings.Builder
-	b.Write(text)
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		b.WriteString("\n")
-	}
-	b.WriteString("\n" + head + "\n")
-	for line := range strings.SplitSeq(strings.TrimSpace(why.String()), "\n") {
-		b.WriteString("> " + strings.TrimRight(line, "\r") + "\n")
-	}
-	if b.Len() > MaxFile {
-		return swarm.Errorf(swarm.BadInput, "the instructions of %s have no room for another failure", d.Name())
-	}
-	return d.write(InstructionsFile, []byte(b.String()))
-}
-
-func failedHead(attempt int) string { return fmt.Sprintf("%s%d Failed", failedStart, attempt) }
-
-// Explains reports whether the instructions say why an attempt failed.
-func (d *Desk) Explains(attempt int) bool {
-	text, _ := d.read(InstructionsFile, MaxFile)
-	_, _, all := splitSections(string(text))
-	return slices.ContainsFunc(all, func(s section) bool { return s.head == failedHead(attempt) })
-}
-
-// Attempts counts the failed attempts that the instructions tell of.
-func (d *Desk) Attempts() int {
-	text, _ := d.read(InstructionsFile, MaxFile)
-	_, _, all := splitSections(string(text))
-	n := 0
-	for _, s := range all {
-		if strings.HasPrefix(s.head, failedStart) {
-			n++
-		}
-	}
-	return n
 }
