@@ -70,7 +70,7 @@ func checkExport(files []File, to *os.Root, dir string) error {
 	if n := len(there) - 1; n > 0 {
 		names, verb = fmt.Sprintf("%s and %d more", names, n), "exist"
 	}
-	return swarm.Errorf(swarm.BadInput, "%s already %s: %w", names, verb, fs.ErrExist).
+	return swarm.Errorf(swarm.BadInput, "%s already %s", names, verb).
 		WithHint("nothing was copied, because nothing is replaced; name another folder, or remove them")
 }
 
