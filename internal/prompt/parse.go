@@ -49,7 +49,7 @@ func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
 
 // Errors returns the errors of [Parse], each with its place.
 func Errors(err error) (all []*swarm.Error) {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Parse joins them, and wraps nothing
+	if many, ok := err.(interface{ Unwrap() []error }); ok { // Parse joins them
 		for _, one := range many.Unwrap() {
 			all = append(all, Errors(one)...)
 		}
