@@ -182,7 +182,7 @@ provider's limit before it resets. If no process drives the run, this one does.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				if from != "" && from != args[1] {
-					return swarm.Errorf(swarm.BadInput, "%s and --from %s are two tasks", args[1], from).WithHint("name one of them")
+					return swarm.Errorf(swarm.BadInput, "%s and --from %s name different tasks", args[1], from).WithHint("name one of them")
 				}
 				from = args[1]
 			}

@@ -57,7 +57,7 @@ added to its session: the calls of tools, their whole results, and what the mode
 			}
 			defer l.Close()
 			if len(args) > 1 && o.turn != "" {
-				return swarm.Errorf(swarm.BadInput, "%s and --turn %s are two turns", args[1], o.turn).WithHint("name one of them")
+				return swarm.Errorf(swarm.BadInput, "%s and --turn %s name different turns", args[1], o.turn).WithHint("name one of them")
 			}
 			if len(args) > 1 {
 				if o.turn, err = turnMeant(l, args[1]); err != nil {

@@ -107,7 +107,7 @@ func (s *Service) answering(agent string) error {
 	if s.team.Swarm == nil || m == nil || agent != swarm.Supervisor || !m.InTurn() || m.Want != plan.WantAnswer {
 		return nil
 	}
-	return &TooLateError{swarm.Errorf(swarm.BadInput, "the supervisor makes the answer, and reads no more messages").
+	return &TooLateError{swarm.Errorf(swarm.BadInput, "the supervisor is writing the answer and reads no more messages").
 		WithHint("to have it begin the answer again with your message: swarm send @%s --interrupt --run %s \"…\"", swarm.Supervisor, s.Run)}
 }
 

@@ -58,7 +58,7 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 	case w.Goal != "" && (w.Pipeline != "" || len(w.Tasks) > 0 || w.Only || w.Stdin != ""):
 		return reply{}, swarm.Errorf(swarm.BadInput, "a team has a goal, and no pipeline or tasks").WithHint("leave out goal, or pipeline, tasks, only and stdin")
 	case w.Goal == "" && (w.To != "" || len(w.Done) > 0 || w.DoneCommand != "" || w.Mode != "" || w.Phase != ""):
-		return reply{}, swarm.Errorf(swarm.BadInput, "to, done, done_command, mode and phase are of a team, and there is no goal").WithHint("add goal, or leave them out")
+		return reply{}, swarm.Errorf(swarm.BadInput, "to, done, done_command, mode and phase need a goal").WithHint("add goal, or leave them out")
 	case w.Jobs < 0:
 		return reply{}, swarm.Errorf(swarm.BadInput, "jobs cannot be %d", w.Jobs).WithHint("write a whole number from 1 on, or leave it out")
 	}

@@ -130,7 +130,7 @@ type Frame struct {
 
 	SeedName string // of an event of a swarm: its name in seed 002, or "" if it has none
 	SeedWire []byte // the event under that name
-	OursOnly bool   // it comes after workflow_completed, which is the last event under the seed's names
+	OursOnly bool   // sent only under our names, because it comes after workflow_completed
 }
 
 func (f *Frame) size() int { return len(f.Wire) + len(f.SeedWire) }

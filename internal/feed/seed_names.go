@@ -10,7 +10,7 @@ import (
 	"swarm/internal/plan"
 )
 
-// Seed 002 has names and fields of its own for what happens in a swarm. A stream of a swarm's run
+// The streams of swarm mode have their own names and fields for events. A stream of a swarm's run
 // uses them where the seed has one. Each is made of one event of the log and of nothing else, so a
 // listener that continues in the middle gets the same names and the same ids.
 

@@ -31,7 +31,7 @@ var Commands = []CommandSpec{
 	{"history", "[@AGENT]", "the lines of this session"},
 	{"use", "@AGENT", "who gets text that names nobody"},
 	{"model", "[@AGENT] [MODEL]", "which model is used, or which one an agent uses from now on: its name, or a tier"},
-	{"reset", "@AGENT", "begin a new memory of an agent: it forgets the lines before"},
+	{"reset", "@AGENT", "start a new session for an agent: it forgets earlier lines"},
 	{"why", "@AGENT", "why an agent waits, or failed"},
 	{"out", "@AGENT", "what an agent said last"},
 	{"approve", "[QUESTION|@AGENT]", "let an agent do what it asks for; alone: what is asked"},

@@ -201,7 +201,7 @@ type foundObject struct {
 // readObject reads the object at the beginning of a text. It takes out comments and commas before a
 // closing bracket, and escapes line breaks within strings. An object that only lacks closing brackets
 // is whole, because all its values are. One that breaks off within a string, a word or a comment is
-// not: nobody knows how the value goes on.
+// not: the rest of the value is unknown.
 func readObject(text string) foundObject {
 	var out strings.Builder
 	var open []byte

@@ -123,7 +123,7 @@ func (n *notifier) post(ctx context.Context, text string) error {
 	body, kind := n.body(text)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.webhook, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address of the webhook is not one")
+		return errors.New("the address of the webhook is not a URL")
 	}
 	req.Header.Set("Content-Type", kind)
 	if n.format == NtfyFormat {

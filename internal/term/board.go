@@ -54,7 +54,7 @@ func (s *scrollback) Write(lines []byte) (int, error) {
 func (s *scrollback) take(id swarm.RunID) string {
 	text := string(s.text)
 	if s.left > 0 {
-		text = fmt.Sprintf("… %s left out, which came too fast: swarm logs %s\n", Plural(s.left, "line"), OneLine(string(id))) + text
+		text = fmt.Sprintf("… %s dropped, the terminal was too slow: swarm logs %s\n", Plural(s.left, "line"), OneLine(string(id))) + text
 	}
 	s.text, s.left = s.text[:0], 0
 	return text

@@ -213,11 +213,11 @@ func aloneWith(a *swarm.Approval) string {
 	key := "{tools: deny}, or auto"
 	switch {
 	case a.Retry != nil:
-		return "nobody watches this run, and it waits until the question is answered from another terminal"
+		return "this run is unattended: it waits until the question is answered from another terminal"
 	case a.Growth != nil:
 		key = "{spawn: deny}, or auto"
 	}
-	return "nobody watches this run, and it waits until the question is answered from another terminal;" +
+	return "this run is unattended: it waits until the question is answered from another terminal;" +
 		" to run without a person, write in the compose file: approvals: " + key
 }
 

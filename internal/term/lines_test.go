@@ -121,7 +121,7 @@ func TestLinesOfATeamsTurns(t *testing.T) {
 		"coder   > Read calc.py\n" +
 		"coder   | May I?\n" +
 		"coder     may it run make? swarm approve coder/1/1/x, or swarm deny coder/1/1/x\n" +
-		"coder     nobody watches this run, and it waits until the question is answered from another terminal;" +
+		"coder     this run is unattended: it waits until the question is answered from another terminal;" +
 		" to run without a person, write in the compose file: approvals: {tools: deny}, or auto\n" +
 		"swarm     @coder asks you: " + strings.TrimSpace(question) + ` · swarm reply m-1 "…"` + "\n" +
 		"coder     started (turn 2)\n"

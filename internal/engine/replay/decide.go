@@ -135,7 +135,7 @@ func (p *player) compareExpect(c flow.Call) *swarm.Error {
 		if p.was == nil || p.is == nil || p.was.Team == nil || p.is.Team == nil || sameExpect(p.was.Team.Expect, p.is.Team.Expect) {
 			return nil
 		}
-		return p.mismatch("team.expect was another when the run was recorded")
+		return p.mismatch("team.expect has changed since the run was recorded")
 	}
 	task := c.Task
 	was, is := findTask(p.was, task), findTask(p.is, task)

@@ -119,7 +119,7 @@ type turn struct {
 	short     bool // the limit of tokens ended the answer
 	answered  bool // a model has begun to work, so the turn is not free
 	ended     bool // the model has come to the end of the turn
-	endless   bool // the model comes to no end
+	endless   bool // the model repeats the same call, or makes too many requests
 	badRounds int
 	last      swarm.Hash // of the calls of the last answer and their results
 	same      int        // how often in a row they came
