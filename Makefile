@@ -30,8 +30,8 @@ bin/swarm: FORCE
 	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
 
 install: build ## Install swarm below PREFIX, /usr/local without it (and below DESTDIR)
-	mkdir -p '$(DESTDIR)$(PREFIX)/bin'
-	cp bin/swarm '$(DESTDIR)$(PREFIX)/bin/swarm'
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 bin/swarm '$(DESTDIR)$(PREFIX)/bin/swarm'
 
 dist: ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
 	@GO='$(GO)' VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' sh scripts/dist.sh '$(DIST)'

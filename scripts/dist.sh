@@ -9,7 +9,7 @@ COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}
 DATE=${DATE:-$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)}
 PLATFORMS=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
 number=${VERSION#v}
-case $number in [0-9]*) ;; *) number=0.0.0+$number ;; esac # packages have a number
+case $number in [0-9]*.[0-9]*.[0-9]*) ;; *) number=0.0.0-$number ;; esac # a commit without a tag has no number
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 work=$(mktemp -d)
@@ -31,7 +31,7 @@ for platform in $PLATFORMS; do
 		cp LICENSE "$root/usr/share/doc/swarm/copyright"
 		cat > "$root/DEBIAN/control" <<-END
 			Package: swarm
-			Version: $(printf %s "$number" | tr - '~')
+			Version: $(printf %s "$number" | tr - '+')
 			Architecture: $arch
 			Maintainer: The swarm authors <swarm@localhost>
 			Section: devel

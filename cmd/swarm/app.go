@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -179,7 +180,9 @@ func (a *app) home() (*statedir.Home, error) {
 		}
 		h.Summarize = run.Summarize
 		a.opened = h
-		run.Sweep(h)
+		if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "__complete") { // a completion changes nothing
+			run.Sweep(h)
+		}
 	}
 	return a.opened, nil
 }

@@ -88,12 +88,17 @@ func (a *app) addRun(cmd *cobra.Command, args, names []string, check cobra.Posit
 	if err != nil {
 		return nil, err
 	}
+	for _, arg := range args {
+		if arg == "" || arg == "@" { // an unset variable of a shell must not mean the whole run
+			return nil, swarm.Errorf(swarm.BadInput, "%s names no run, task or agent", swarm.Quote(arg)).WithHint("usage: %s", cmd.UseLine())
+		}
+	}
 	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 		_, err := c.Home.Find(args[0], c.Dir, c.Anywhere)
 		if kind := swarm.KindOf(err); err == nil || kind != swarm.NotFound && kind != swarm.BadInput {
 			return args, check(cmd, args) // it is a run, or the command says what is wrong with it
 		}
-		newest, failed := newestRunOf(c)
+		newest, failed := newestRunOf(c, cmd.Name())
 		switch {
 		case failed != nil && swarm.KindOf(failed) != swarm.NotFound:
 			return nil, failed // an agent may not steer it
@@ -109,7 +114,7 @@ func (a *app) addRun(cmd *cobra.Command, args, names []string, check cobra.Posit
 		}
 		return more, nameOf(c, newest.ID, args[0], names[0], err)
 	}
-	newest, err := newestRunOf(c)
+	newest, err := newestRunOf(c, cmd.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -117,17 +122,29 @@ func (a *app) addRun(cmd *cobra.Command, args, names []string, check cobra.Posit
 	return args, check(cmd, args)
 }
 
-// newestRunOf returns the run that a command without RUN is about. Inside an agent's turn, commands
-// that only read are about the agent's own run.
-func newestRunOf(c *control.Control) (swarm.RunSummary, error) {
-	if !c.Steering {
+// newestRunOf returns the run that a command without RUN is about: the newest run of this folder. If
+// that run has ended, a command that steers is about the newest run that a process drives. Inside an
+// agent's turn, commands that only read are about the agent's own run.
+func newestRunOf(c *control.Control, command string) (swarm.RunSummary, error) {
+	inside := c.Home.Exists(c.Caller.Run)
+	if inside && !c.Steering {
 		return c.Meant("")
+	}
+	if !inside {
+		newest, err := c.Find("@last")
+		if err != nil || !c.Steering || !newest.Status.Ended() || command == "retry" {
+			return newest, err
+		}
 	}
 	ref, err := c.Newest()
 	if err != nil {
 		return swarm.RunSummary{}, err
 	}
-	return c.Find(ref)
+	s, err := c.Find(ref)
+	if err == nil && !inside && ref != "@last" && (command == "cancel" || command == "close") {
+		return s, swarm.Errorf(swarm.BadInput, "the newest run of this folder has ended").WithHint("to %s the run that goes on: swarm %s %s", command, command, s.ID)
+	}
+	return s, err
 }
 
 // nameOf checks that a word that names no run is a task or an agent of the newest one, if the

@@ -49,8 +49,11 @@ func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 		err := a.watch(ctx, h, l)
 		end()
 		if left := new(swarm.Error); errors.As(err, &left) && left.Kind == swarm.Stopped {
-			if !a.json {
-				fmt.Fprintf(a.stdout, "run %s continues · to watch it again: swarm attach %s\n", l.ID, l.ID)
+			if out := a.stdout; !a.json {
+				if a.quiet {
+					out = a.stderr // standard output is for the result
+				}
+				fmt.Fprintf(out, "run %s continues · to watch it again: swarm attach %s\n", l.ID, l.ID)
 			}
 			return nil
 		}
@@ -111,7 +114,7 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 	if err != nil {
 		return nil, err
 	}
-	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
+	if a.width() == 0 || a.plain || os.Getenv("TERM") == "dumb" {
 		return withChildren(term.NewLines(v, a.linesOf(v.Kind), color), h, v), nil
 	}
 	k := keysOf(context.Background(), h, v.ID)

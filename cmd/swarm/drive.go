@@ -236,7 +236,7 @@ func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Scree
 	if err != nil {
 		return nil, err
 	}
-	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
+	if a.width() > 0 && os.Getenv("TERM") != "dumb" && !a.plain { // a terminal that tells no size has no board
 		return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer, Send: k.send}), k.control.Home, v), nil
 	}
@@ -278,7 +278,7 @@ func (a *app) showFlags(cmd *cobra.Command) {
 type needWriter struct{ out io.Writer }
 
 func (w needWriter) Event(e *swarm.Event) {
-	if need := view.Need(e); need != "" {
+	if need := view.Need(e); need != "" && e.Kind != swarm.RunEnded { // the result and the exit code tell the end
 		fmt.Fprintln(w.out, term.Escape(need))
 	}
 }

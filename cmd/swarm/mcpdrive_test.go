@@ -170,8 +170,17 @@ func TestDrive(t *testing.T) {
 		t.Error(r)
 	}
 	d.refused("read_run", map[string]any{"run": run, "task": "bild"}, `no task "bild"`)
-	team := d.must("run_team", map[string]any{"goal": "Do it well.", "done": []string{"it is good"}, "done_command": "test -d ."})["run"].(string)
-	if w := d.end(team); w["status"] != "completed" || fmt.Sprint(w["goal"].(map[string]any)["state"]) != "passed" {
+	d.refused("run_team", map[string]any{"goal": "Do it well.", "done_command": "test -d ."}, "this client may not give a command")
+	d.disconnect()
+	d.connect("--key", "claude", "--may-approve")
+	checked := d.must("run_team", map[string]any{"goal": "Do it well.", "done_command": "test -d ."})["run"].(string)
+	if w := d.end(checked); w["status"] != "completed" || fmt.Sprint(w["goal"].(map[string]any)["state"]) != "passed" {
+		t.Error(w)
+	}
+	d.disconnect()
+	d.connect("--key", "claude")
+	team := d.must("run_team", map[string]any{"goal": "Do it well.", "done": []string{"it is good"}})["run"].(string)
+	if w := d.end(team); w["status"] != "completed" {
 		t.Error(w)
 	}
 	if r := d.must("read_run", map[string]any{"run": team}); r["report"] != "all is done" || fmt.Sprint(r["goal"].(map[string]any)["unchecked"]) != "[it is good]" {

@@ -370,7 +370,7 @@ func (a *app) isNewest(id swarm.RunID) bool {
 	if err != nil {
 		return false
 	}
-	newest, err := newestRunOf(c)
+	newest, err := newestRunOf(c, "show")
 	return err == nil && newest.ID == id
 }
 

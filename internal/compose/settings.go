@@ -193,12 +193,16 @@ func (c *compiler) checkSettings() {
 // checkNotify checks how a person is notified. $NAME stands for an address in the environment. The
 // address of a Slack webhook lets anybody write there, so it never stands in the file.
 func (c *compiler) checkNotify(n *notifyKeys) {
-	for key, address := range map[string]text{"webhook": n.Webhook, "slack": n.Slack, "ntfy": n.Ntfy} {
+	for _, to := range []struct {
+		key     string
+		address text
+	}{{"webhook", n.Webhook}, {"slack", n.Slack}, {"ntfy", n.Ntfy}} {
+		key, address := to.key, to.address
 		if _, reference := secret.Reference(address.value); reference {
 			continue
 		}
 		const slack = "hooks.slack.com"
-		if u, err := url.Parse(address.value); address.given() && (key == "slack" || err == nil && u.Host == slack) && (err != nil || u.Hostname() != "127.0.0.1") {
+		if u, err := url.Parse(address.value); address.given() && (key == "slack" || err == nil && strings.EqualFold(u.Hostname(), slack)) && (err != nil || u.Hostname() != "127.0.0.1") {
 			c.fail(address.node, "the address of a Slack webhook is a secret, which would be stored with the run").
 				WithHint("write slack: $SLACK_WEBHOOK, and set that variable to the address")
 			continue

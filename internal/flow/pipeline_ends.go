@@ -23,6 +23,10 @@ func (p *pipeline) turnEnded(r Result) error {
 		p.sched.AwaitRoom(i)
 		return p.tellRoom(t.Agent, t.Name, g.iteration, g.attempt, r)
 	}
+	if g.cancelled && r.Crowded { // it does not mean that the budget is spent
+		p.usage = p.usage.Plus(r.Usage)
+		return p.endTask(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
+	}
 	if p.outlasts(i, &r.CallEnd) {
 		g.tries-- // this attempt does not count
 		t := p.sched.Task(i)

@@ -292,6 +292,17 @@ func TestPipeline(t *testing.T) {
 			task_cancelled a: budget
 			task_cancelled c: budget
 			run_ended failed 3`},
+		{"one that was cancelled and is crowded out does not end the budget", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded"}, before: map[string]string{"a/1/1": "cancel a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_started b 1/1
+			go b/1/1
+			task_cancelled a: it was cancelled
+			task_completed b
+			task_started c 1/1
+			go c/1/1
+			task_completed c
+			run_ended failed 1`},
 		{"one that waits for room is cancelled", world{plan: abreast, ends: map[string]string{"a/1/1": "crowded"}, after: map[string]string{"a/1/1": "cancel a"}}, `
 			task_started a 1/1
 			go a/1/1

@@ -71,7 +71,7 @@ var tools = []tool{
 	{swarm.ToolSpec{Name: "run_team", Description: "Gives the team of agents a goal. They message each other until the lead reports that it is done. Returns the run at once. Next: wait_run.",
 		Schema: object(`"goal":{"type":"string"},"to":{"type":"string","description":"The agent that gets the goal. Without it: the lead."},`+
 			`"done":{"type":"array","items":{"type":"string"},"description":"How it is seen that the goal is reached: sentences, which nothing checks."},`+
-			`"done_command":{"type":"string","description":"A shell command that checks whether the goal is reached: exit code 0. The run is completed only after it has passed."},`+budgetArg, "goal")}, take((*Server).runTeam)},
+			`"done_command":{"type":"string","description":"A shell command that checks whether the goal is reached: exit code 0. The run is completed only after it has passed. Only for a client that may approve."},`+budgetArg, "goal")}, take((*Server).runTeam)},
 	{swarm.ToolSpec{Name: "run_line", Description: "Runs one line: agents in a chain, as in `@pm Plan a tool -> @builder Build $pm`. Returns the run at once. Next: wait_run.",
 		Schema: object(`"line":{"type":"string"},`+budgetArg, "line")}, take((*Server).runLine)},
 	{swarm.ToolSpec{Name: "solve", Description: "Has a swarm answer a query: a supervisor divides it, agents work on the parts, one answer comes back. Returns the run at once. Next: wait_run.",

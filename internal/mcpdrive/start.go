@@ -64,6 +64,10 @@ func (s *Server) runTeam(ctx context.Context, a struct {
 	if a.Goal == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the goal is empty").WithHint("write what the team is to do")
 	}
+	if k := s.Control.Caller.Key; a.DoneCommand != "" && (k == nil || !k.MayApprove) {
+		return nil, swarm.Errorf(swarm.BadInput, "this client may not give a command that runs outside of any agent").
+			WithHint("leave out done_command, or ask the person: team.expect in the compose file has such a command, and --may-approve of this server allows yours")
+	}
 	r := s.request(a.Budget)
 	r.Goal, r.To, r.Done, r.DoneCommand = a.Goal, a.To, a.Done, a.DoneCommand
 	return started(s.Start(ctx, r))

@@ -167,7 +167,7 @@ var all = []mutant{
 		`if !h.enter() {`, `if !h.enter() && false {`,
 		"internal/agentapi", "^TestSeatsEnd$", slow},
 	{"approvals that are denied in the file are denied", "internal/turn/ask.go",
-		"case \"deny\":\n\t\t\treturn false,", "case \"deny\":\n\t\t\treturn true,",
+		"return r.denyTool(w, a)", "return true, \"\", nil",
 		"internal/turn", "^TestAPersonIsAsked$", slow},
 
 	// Doors.
@@ -217,7 +217,7 @@ var all = []mutant{
 		`CheckPeer: func(conn net.Conn) error { return control.CheckPeer(h, conn) },`, `CheckPeer: func(net.Conn) error { return nil },`,
 		"cmd/swarm", "^TestScripts$/^serve-inside$", slow},
 	{"each command says who may use it inside a turn", "cmd/swarm/commands.go",
-		`{a.pruneCommand(), ownRuns},`, `{a.pruneCommand(), everyone},`,
+		`{a.pruneCommand(), ownRuns, toKeep},`, `{a.pruneCommand(), everyone, toKeep},`,
 		"cmd/swarm", "^TestEachCommandSaysWhoMayUseItInsideATurn$", slow},
 	{"the access of a command is enforced", "cmd/swarm/commands.go",
 		`if inside == everyone || act == nil {`, `if inside != people || act == nil {`,

@@ -22,8 +22,8 @@ type freed struct {
 }
 
 // mayFit reports whether a turn that the reservations of others kept out may fit later. It may if
-// another turn reserves something, or if another turn has ended since this one began. Logs of older
-// versions do not say that a turn was crowded out. There it ends the budget, as it did.
+// another turn reserves something, or if another turn has ended since this one began. A log that does
+// not say that a turn was crowded out is of an older version. There the turn ends the budget, as it did.
 func (f freed) mayFit(end *swarm.CallEnd, began int64, by string, reserving bool) bool {
 	return end.Crowded && (end.Kind == swarm.OverBudget || end.Kind == swarm.OverShare) && (reserving || f.at > began && f.by != by)
 }
@@ -110,7 +110,7 @@ func (s *Schedule) callNext() {
 // closeRoom says whether only tasks that were called may begin. If no turn runs, nothing makes room, so
 // the next task that waits for some tries again. Tasks that were kept back follow when the room is open.
 func (s *Schedule) closeRoom() bool {
-	if len(s.crowd) > 0 && s.running == 0 && !slices.ContainsFunc(s.crowd, func(i int) bool { return s.nodes[i].called }) {
+	if len(s.crowd) > 0 && s.running == 0 && !slices.ContainsFunc(s.crowd, func(i int) bool { return s.nodes[i].called && s.mayBegin(&s.nodes[i]) }) {
 		s.callNext()
 	}
 	if s.running > 0 && s.crowded() {

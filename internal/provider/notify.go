@@ -97,7 +97,7 @@ func (n *notifier) notify(ctx context.Context, r Request) error {
 // cannot become an option or a part of a script.
 func desktopCommand(system string) []string {
 	if system == "darwin" {
-		return []string{"osascript", "-e", "on run argv", "-e", `display notification (item 1 of argv) with title "swarm"`, "-e", "end run", "{text}"}
+		return []string{"osascript", "-e", "on run argv", "-e", `display notification (item 1 of argv) with title "swarm"`, "-e", "end run", "--", "{text}"}
 	}
 	return []string{"notify-send", "--app-name=swarm", "--", "swarm", "{text}"}
 }

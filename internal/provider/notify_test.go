@@ -71,7 +71,7 @@ func TestNotify(t *testing.T) {
 
 // A message on the desktop is shown by a program of the system. The text is an argument of its own.
 func TestDesktopCommand(t *testing.T) {
-	for system, want := range map[string]string{"linux": "notify-send --app-name=swarm -- swarm {text}", "darwin": `osascript -e on run argv -e display notification (item 1 of argv) with title "swarm" -e end run {text}`} {
+	for system, want := range map[string]string{"linux": "notify-send --app-name=swarm -- swarm {text}", "darwin": `osascript -e on run argv -e display notification (item 1 of argv) with title "swarm" -e end run -- {text}`} {
 		if got := strings.Join(desktopCommand(system), " "); got != want {
 			t.Errorf("%s: %s", system, got)
 		}

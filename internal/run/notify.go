@@ -54,6 +54,9 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 					return // the loop reads the same log, and reports the error
 				}
 				after = e.Seq
+				if ctx.Err() != nil || last && e.Kind != swarm.RunEnded { // of what was left, only the end matters now
+					continue
+				}
 				if why := d.notifyNeed(ctx, notifier, d.notifier.Name, e); why != "" && !failed {
 					failed = true
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/plan"
 	"swarm/internal/view"
 )
 
@@ -175,8 +176,9 @@ func (b *Board) send(task, text string) {
 	}
 	agent, question := f.Tasks[i].Agent, ""
 	for _, w := range f.Tasks[i].Waits {
-		if w.Question != "" {
-			question = w.Reason
+		if w.For == plan.ForReply && w.Question != "" {
+			question = w.Reason // the first is the one that the board shows
+			break
 		}
 	}
 	go func() {

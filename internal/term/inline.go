@@ -37,6 +37,9 @@ func (r *inlineRenderer) draw(above, frame string, width, height int) error {
 	if most := max(1, height-1); len(lines) > most {
 		lines = lines[:most]
 	}
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], width, "") // a line that wraps would be two rows
+	}
 	if above == "" && width == r.width && slices.Equal(lines, r.frame) {
 		return nil
 	}
@@ -66,12 +69,14 @@ func (r *inlineRenderer) draw(above, frame string, width, height int) error {
 
 // end writes the last lines in the place of the frame, and gives the keys back.
 func (r *inlineRenderer) end(above string, width, height int) error {
-	if !r.begun {
-		return nil
-	}
 	var b strings.Builder
-	r.erase(&b, width, height)
-	b.WriteString(strings.ReplaceAll(above, "\n", "\r\n") + giveKeys)
+	if r.begun {
+		r.erase(&b, width, height)
+	}
+	b.WriteString(strings.ReplaceAll(above, "\n", "\r\n"))
+	if r.begun {
+		b.WriteString(giveKeys)
+	}
 	r.begun = false
 	return r.write(b.String())
 }
@@ -91,7 +96,7 @@ func (r *inlineRenderer) erase(b *strings.Builder, width, height int) {
 // rows returns how many rows of the terminal the frame has. A terminal that became narrower has wrapped
 // its lines.
 func (r *inlineRenderer) rows(width int) (rows int) {
-	if width >= r.width {
+	if width <= 0 || width >= r.width {
 		return len(r.frame)
 	}
 	for _, line := range r.frame {

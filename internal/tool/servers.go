@@ -143,7 +143,7 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 	switch {
 	case s.closed:
 		return nil, swarm.Errorf(swarm.Stopped, "the tool server %q was ended with the run", s.Name)
-	case s.failures >= maxFailures:
+	case s.failures >= maxFailures && s.URL == "": // a server over HTTP may be restarted by its people
 		return nil, s.failed
 	}
 	s.starts++
@@ -304,7 +304,7 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
 		page, err := l.session.ListTools(soon, params)
-		if err != nil && s.URL != "" && !again && soon.Err() == nil && l.refused.Load() == nil {
+		if err != nil && s.URL != "" && !again && soon.Err() == nil && l.refused.Load() == nil && l.calls.Load() == 0 { // calls of other turns go on
 			l.close()
 			return s.listed(ctx, true)
 		}

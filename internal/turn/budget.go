@@ -264,7 +264,12 @@ func (r *Runner) runsAlone(w *work) bool {
 			return false
 		}
 	}
-	return len(r.fold.account.reserved) == 0
+	for turn := range r.fold.account.reserved {
+		if turn != w.turn { // after a crash, a start of this turn may be there that was cut
+			return false
+		}
+	}
+	return true
 }
 
 // awaitParent waits until the budget of the parent run has room for this run, and reserves it. It
@@ -277,11 +282,7 @@ func (r *Runner) awaitParent(ctx context.Context, w *work, total swarm.Usage, re
 	}
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	defer r.watchControl(w.c, func(cause error) {
-		if swarm.KindOf(cause) == swarm.CutByCancel { // the turn has not begun, so there is nothing else to cut
-			cut(cause)
-		}
-	})()
+	defer r.watch(&controlled{c: w.c, cut: cut, read: w.c.Since, onlyCancel: true})() // the turn has not begun
 	return r.ParentRoom(ctx, total)
 }
 

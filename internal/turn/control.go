@@ -23,13 +23,19 @@ type controlled struct {
 	cut  context.CancelCauseFunc
 	read int64 // sequence number of the last control record read
 	over bool  // the turn was cut
+
+	onlyCancel bool // other records do not cut it
 }
 
 // watchControl cuts the turn when a control record asks for it, until stop is called. It considers
 // the records after c.Since, the last one that the loop has seen. It has read once when it returns,
 // so a record appended before is never missed.
 func (r *Runner) watchControl(c flow.Call, cut context.CancelCauseFunc) (stop func()) {
-	w, t := &r.control, &controlled{c: c, cut: cut, read: c.Since}
+	return r.watch(&controlled{c: c, cut: cut, read: c.Since})
+}
+
+func (r *Runner) watch(t *controlled) (stop func()) {
+	w := &r.control
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stop == nil {
@@ -73,7 +79,7 @@ func (w *controlWatch) close() {
 
 // cancelled returns the error of a turn that a control record has cancelled already, or nil.
 func (r *Runner) cancelled(c flow.Call) (why error) {
-	r.readControl(&controlled{c: c, read: c.Since, cut: func(cause error) {
+	r.readControl(&controlled{c: c, read: c.Since, onlyCancel: true, cut: func(cause error) {
 		if swarm.KindOf(cause) == swarm.CutByCancel {
 			why = cause
 		}
@@ -92,7 +98,7 @@ func (r *Runner) readControl(t *controlled) {
 		}
 		for _, e := range events {
 			t.read = e.Seq
-			if kind := wantsCut(e, t.c); kind != "" {
+			if kind := wantsCut(e, t.c); kind != "" && (kind == swarm.CutByCancel || !t.onlyCancel) {
 				t.over = true
 				t.cut(swarm.Errorf(kind, "%s", kind))
 				return

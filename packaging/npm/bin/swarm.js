@@ -11,9 +11,10 @@ child.on('error', (err) => {
   console.error(`error: swarm has no program for ${process.platform}/${process.arch}: ${err.message}`)
   process.exit(2)
 })
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => child.kill(signal))
-}
+// A terminal sends SIGINT and SIGHUP to the child as well. Two would kill the run instead of stopping it.
+process.on('SIGINT', () => {})
+process.on('SIGHUP', () => {})
+process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code, signal) => {
   if (signal) {
     process.removeAllListeners(signal)
