@@ -158,7 +158,7 @@ func TestWhatCannotBeStartedIsRefused(t *testing.T) {
 		`{"task":["a"]}`:                         `did you mean \"tasks\"?`,
 		`{"pipeline":"p","tasks":["a"]}`:         "not of both",
 		`{"goal":"x","tasks":["a"]}`:             "a team has a goal",
-		`{"to":"a"}`:                             "there is no goal",
+		`{"to":"a"}`:                             "need a goal",
 		`{"jobs":-1}`:                            "jobs cannot be -1",
 		`{"dir":"/"}`:                            "start it with -g",
 		`{"dir":"../other"}`:                     "start it with -g",
