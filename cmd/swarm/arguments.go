@@ -98,7 +98,11 @@ func (a *app) addRun(cmd *cobra.Command, args, names []string, check cobra.Posit
 		if kind := swarm.KindOf(err); err == nil || kind != swarm.NotFound && kind != swarm.BadInput {
 			return args, check(cmd, args) // it is a run, or the command says what is wrong with it
 		}
-		newest, failed := newestRunOf(c, cmd.Name())
+		command := cmd.Name()
+		if command != "retry" {
+			command = "" // the name says which of the runs that go on is meant
+		}
+		newest, failed := newestRunOf(c, command)
 		switch {
 		case failed != nil && swarm.KindOf(failed) != swarm.NotFound:
 			return nil, failed // an agent may not steer it

@@ -207,7 +207,7 @@ func TestDrive(t *testing.T) {
 	}
 	d.refused("run_pipeline", map[string]any{"pipeline": "mian"}, "mian")
 	runs := d.must("list_runs", nil)["runs"].([]any)
-	if len(runs) != 4 || runs[0].(map[string]any)["mine"] != true {
+	if len(runs) != 5 || runs[0].(map[string]any)["mine"] != true {
 		t.Error(runs)
 	}
 	d.mu.Lock()
@@ -215,7 +215,7 @@ func TestDrive(t *testing.T) {
 	if len(d.progress) == 0 || !slices.ContainsFunc(d.progress, func(s string) bool { return strings.Contains(s, "plan") }) {
 		t.Errorf("the progress was %q", d.progress)
 	}
-	if out, err := d.swarm("ls", "--json"); err != nil || strings.Count(out, `"key":"claude"`) != 4 {
+	if out, err := d.swarm("ls", "--json"); err != nil || strings.Count(out, `"key":"claude"`) != 5 {
 		t.Errorf("%v: %s", err, out)
 	}
 }
