@@ -11,9 +11,9 @@ import (
 	"swarm/internal/view"
 )
 
-// The number of the last event of which people were notified is stored beside the log, before they
-// are notified. A process that resumes the run therefore notifies nobody twice. A crash in between
-// loses at most one notification.
+// The sequence number of the last event with a notification is stored beside the log, before the
+// notification is sent. So a process that resumes the run sends none twice. A crash in between loses
+// at most one.
 const (
 	notifyFold    = "notify"
 	notifyVersion = "1"

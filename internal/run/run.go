@@ -361,7 +361,7 @@ type driver struct {
 	phase      swarm.Phase          // of a team; "" = none
 	notifier   *swarm.ProviderSpec  // how people are notified; nil = not at all
 	endMatters bool                 // people are notified of the run's end
-	limits     map[string]time.Time // of the notifying goroutine: the limits of which people were notified, by provider
+	limits     map[string]time.Time // the reset time of the limit that people were last notified of, by provider; only the notifying goroutine uses it
 }
 
 // prepare makes the adapters, ends the orphaned processes of an earlier owner, and records the git
