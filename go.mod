@@ -2,6 +2,9 @@ module swarm
 
 go 1.26.8
 
+// npm packages may hold Go files.
+ignore ./web/node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.0.9
 	github.com/a2aproject/a2a-go/v2 v2.4.0

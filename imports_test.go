@@ -117,6 +117,7 @@ var packageRules = map[string]packageRule{
 	"swarm/internal/jsonedit":   {1, nil},
 	"swarm/internal/secret":     {1, nil},
 	"swarm/internal/schema":     {1, nil},
+	"swarm/web":                 {1, nil},
 	"swarm/internal/yamlfile":   {1, []use{{"swarm", nouns}}},
 	"swarm/internal/agentfile": {1, []use{
 		{"swarm", nouns},
@@ -686,7 +687,7 @@ func list(t *testing.T) []pkg {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules") {
 			return fs.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); dir != "." && err == nil {
