@@ -9,8 +9,8 @@ LDFLAGS  = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DA
 PREFIX  ?= /usr/local
 DIST    ?= bin/dist
 
-# More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow. What takes longest comes first.
-PKG  ?= ./cmd/swarm ./...
+# More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow.
+PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
@@ -36,19 +36,20 @@ install: build ## Install swarm below PREFIX, /usr/local without it (and below D
 dist: ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
 	@GO='$(GO)' VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' sh scripts/dist.sh '$(DIST)'
 
-test: check ## Check the code, and run every test, with the race detector
+test: check ## Check the code, and run every test, packages with the race detector
 	@sh scripts/terminal.sh
 	@sh scripts/sandbox.sh
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 @a2a-js/sdk@0.3.14 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	@sh scripts/npm.sh @redocly/cli@2.73.0 openapi-typescript@7.13.0 openapi-fetch@0.17.0 || echo "the tests of the OpenAPI document with programs from npm are skipped"
 	@sh scripts/npm.sh @modelcontextprotocol/server-filesystem@2026.8.31 || echo "the tests with a tool server from npm are skipped"
-	$(GO) test $$(sh scripts/race.sh) -timeout 25m $(TEST) $(PKG)
+	@GO='$(GO)' sh scripts/test.sh $(PKG) -- $(TEST)
 
 test-short: ## Run some of every test, in a minute
 	$(GO) test -short -vet=off -ldflags=-w -p 4 -parallel 8 $(TEST) $(PKG)
 
-test-long: ## Build, install and run everything that make dist makes here (minutes)
+test-long: ## Run the program's scripts with the race detector, and install and run all that make dist makes (minutes)
+	$(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m $(TEST) ./cmd/swarm
 	SWARM_TEST_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestDist$$' ./examples
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
