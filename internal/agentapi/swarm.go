@@ -330,6 +330,6 @@ func (s *Service) checkLimit(e swarm.Envelope) error {
 	if s.agent(e.FromNodeID).Sent < most || s.isStored(e) {
 		return nil
 	}
-	return swarm.Errorf(swarm.Denied, "%s has sent %d messages, and may send %d", e.FromNodeID, s.agent(e.FromNodeID).Sent, most).
+	return swarm.Errorf(swarm.Denied, "%s has reached its limit of messages: %d", e.FromNodeID, most).
 		WithHint("share findings with publish_data; a person can allow more in swarm.yaml, with swarm: {max_messages_per_agent: %d}", most+1)
 }

@@ -52,7 +52,7 @@ func TestMessagesOfASwarm(t *testing.T) {
 		from := s.BeginTurn(names[i%2], names[i%2], swarm.NewTurnID(names[i%2], i+1, 1), 1, swarm.Inputs{})
 		args := fmt.Sprintf(`{"to": %q, "type": %q, "message": "hello %d"}`, names[2], kind, i)
 		if i == 4 {
-			fails(t, from, "send_handoff", args, fmt.Sprintf("%s has sent 2 messages, and may send 2", names[0]))
+			fails(t, from, "send_handoff", args, fmt.Sprintf("%s has reached its limit of messages: 2", names[0]))
 			fails(t, from, "send_handoff", args, "swarm: {max_messages_per_agent: 3}")
 			from = s.BeginTurn(swarm.Supervisor, swarm.Supervisor, "supervisor/2/1", 1, swarm.Inputs{})
 		}
