@@ -80,23 +80,25 @@ type RunEntry struct {
 
 // A RunSummary is the row of one run in a list.
 type RunSummary struct {
-	ID      RunID     `json:"id"`
-	Kind    RunKind   `json:"kind,omitempty"`
-	Name    string    `json:"name,omitempty"`
-	Dir     string    `json:"dir,omitempty"`
-	Status  Status    `json:"status,omitempty"` // "" = unknown, see Problem
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Exit    int       `json:"exit,omitempty"` // of a run that has ended
-	Tasks   int       `json:"tasks"`
-	Done    int       `json:"done"` // completed tasks
-	Usage   Usage     `json:"usage,omitzero"`
-	PID     int       `json:"pid,omitempty"`     // the process that drives it, or drove it last
-	Origin  *Origin   `json:"asked,omitempty"`   // the message of another program that began the run
-	Key     string    `json:"key,omitempty"`     // the key of the MCP client that began the run
-	Waits   string    `json:"waits,omitempty"`   // why it runs and nothing happens: a person has to decide, or has paused an agent
-	Problem string    `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
-	Damaged bool      `json:"damaged,omitempty"` // the problem is that the log is damaged
+	ID      RunID         `json:"id"`
+	Kind    RunKind       `json:"kind,omitempty"`
+	Name    string        `json:"name,omitempty"`
+	Dir     string        `json:"dir,omitempty"`
+	Status  Status        `json:"status,omitempty"` // "" = unknown, see Problem
+	Started time.Time     `json:"started,omitzero"`
+	Ended   time.Time     `json:"ended,omitzero"`
+	Pauses  time.Duration `json:"pauses_ns,omitempty"`   // how long it was paused, without the pause that lasts
+	Since   time.Time     `json:"paused_since,omitzero"` // when the pause that lasts began
+	Exit    int           `json:"exit,omitempty"`        // of a run that has ended
+	Tasks   int           `json:"tasks"`
+	Done    int           `json:"done"` // completed tasks
+	Usage   Usage         `json:"usage,omitzero"`
+	PID     int           `json:"pid,omitempty"`     // the process that drives it, or drove it last
+	Origin  *Origin       `json:"asked,omitempty"`   // the message of another program that began the run
+	Key     string        `json:"key,omitempty"`     // the key of the MCP client that began the run
+	Waits   string        `json:"waits,omitempty"`   // why it runs and nothing happens: a person has to decide, or has paused an agent
+	Problem string        `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
+	Damaged bool          `json:"damaged,omitempty"` // the problem is that the log is damaged
 }
 
 // MarshalJSON writes the exit code of every run that has ended, 0 too, and of no other.
@@ -114,6 +116,19 @@ func (s RunSummary) MarshalJSON() ([]byte, error) {
 	enc.SetEscapeHTML(false) // the caller's encoder decides
 	err := enc.Encode(all)
 	return b.Bytes(), err
+}
+
+// Elapsed returns how long the run has taken at a moment. Its clock stops while it is paused.
+func (s RunSummary) Elapsed(now time.Time) time.Duration {
+	switch {
+	case s.Started.IsZero():
+		return 0
+	case !s.Ended.IsZero():
+		now = s.Ended
+	case !s.Since.IsZero():
+		now = s.Since
+	}
+	return max(0, now.Sub(s.Started)-s.Pauses)
 }
 
 // Begun reports whether the log of the summary has a first event. The process that makes a run may

@@ -9,7 +9,10 @@ import (
 	"swarm/internal/run"
 )
 
-const agentHelp = newestRun
+// namedRun is for commands that end a run: an older one must be named.
+const namedRun = "Without RUN, use the newest run of this folder. If it has ended, name the run.\n" + runHelp
+
+const agentHelp = "Without RUN, use the newest run of this folder. If it has ended, use the newest that a process drives.\n" + runHelp
 
 func (a *app) startCommand() *cobra.Command {
 	return a.agentCommand(run.StartAgent, "Restart an agent that failed or was cancelled",

@@ -31,10 +31,11 @@ type app struct {
 	stdout, stderr io.Writer
 	json           bool
 	color          string
-	plain          bool   // lines instead of the board
-	quiet          bool   // only the results of a run, its errors and what needs a person
-	streamed       bool   // the one output of the run was shown while it arrived
-	answerTo       string // the file that gets the answer of a swarm; "" = standard output
+	plain          bool                   // lines instead of the board
+	quiet          bool                   // only the results of a run, its errors and what needs a person
+	streamed       bool                   // the one output of the run was shown while it arrived
+	said           func(task string) bool // the output of a task was printed while it arrived; nil = it is printed at the end
+	answerTo       string                 // the file that gets the answer of a swarm; "" = standard output
 	anywhere       bool
 	steering       bool // the command steers runs: it finds only those that its caller may steer
 

@@ -61,6 +61,9 @@ func inOurWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 // meant, and the command gets its id.
 func (a *app) runOptional(cmd *cobra.Command) {
 	names := argumentNames(cmd)
+	if cmd.Flags().Lookup("run") != nil { // it reads RUN itself
+		return
+	}
 	if len(names) == 0 || names[0] != "RUN" && names[0] != "[RUN]" {
 		return
 	}
@@ -126,6 +129,19 @@ func (a *app) addRun(cmd *cobra.Command, args, names []string, check cobra.Posit
 	return args, check(cmd, args)
 }
 
+// namesRun reports whether a word is meant as a run: @last, or the beginning of an id, which is a date.
+func namesRun(word string) bool {
+	return word == "@last" || word != "" && word[0] >= '0' && word[0] <= '9'
+}
+
+// oneRun returns the run of a command that takes RUN and, as it did before, --run.
+func oneRun(arg, flag string) (string, error) {
+	if flag != "" && flag != arg {
+		return "", swarm.Errorf(swarm.BadInput, "%s and --run %s name different runs", swarm.Quote(arg), flag).WithHint("name one of them")
+	}
+	return arg, nil
+}
+
 // newestRunOf returns the run that a command without RUN is about: the newest run of this folder. If
 // that run has ended, a command that steers is about the newest run that a process drives. Inside an
 // agent's turn, commands that only read are about the agent's own run.
@@ -168,8 +184,8 @@ func nameOf(c *control.Control, id swarm.RunID, word, takes string, missing erro
 			return nil
 		}
 	}
-	if digit := word != "" && word[0] >= '0' && word[0] <= '9'; digit || swarm.KindOf(missing) != swarm.NotFound || len(names) == 0 {
-		return missing // ids of runs begin with a date
+	if namesRun(word) || swarm.KindOf(missing) != swarm.NotFound || len(names) == 0 {
+		return missing
 	}
 	return swarm.Errorf(swarm.NotFound, "there is no run %s, and run %s has no task or agent of that name", swarm.Quote(word), id).
 		WithHint("%s; `swarm ls` lists the runs of this folder", swarm.DidYouMean(word, names))

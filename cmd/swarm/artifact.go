@@ -38,12 +38,18 @@ message.
 
 func (a *app) artifactLsCommand(ref *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List the artifacts of a run, with the agent and turn of each",
-		Long:    "List the artifacts of a run, with the agent and turn of each. With --json the result is an array.\n\n" + whichRun,
-		Example: "  swarm artifact ls\n  swarm artifact ls --run @last --json | jq '.[].ref'",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use:               "ls [RUN]",
+		Short:             "List the artifacts of a run, with the agent and turn of each",
+		Long:              "List the artifacts of a run, with the agent and turn of each. With --json the result is an array.\n\n" + whichRun,
+		Example:           "  swarm artifact ls\n  swarm artifact ls @last --json | jq '.[].ref'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
+				if *ref, err = oneRun(args[0], *ref); err != nil {
+					return err
+				}
+			}
 			_, l, err := a.openMeant(*ref)
 			if err != nil {
 				return err
@@ -60,14 +66,14 @@ func (a *app) artifactLsCommand(ref *string) *cobra.Command {
 
 func (a *app) artifactCatCommand(ref *string) *cobra.Command {
 	return &cobra.Command{
-		Use:               "cat REF",
+		Use:               "cat [RUN] REF",
 		Short:             "Print an artifact, byte for byte",
 		Long:              "Print an artifact, byte for byte. On a terminal, control characters are made visible.\n\n" + refHelp,
 		Example:           "  swarm artifact cat artifact://report/3fa9c1d2e4b5a697\n  swarm artifact cat diff/3fa9 | git apply",
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeArtifact,
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, _, it, text, err := a.artifact(*ref, args[0])
+			_, _, it, text, err := a.artifact(*ref, args)
 			switch {
 			case err != nil:
 				return err
@@ -84,17 +90,17 @@ func (a *app) artifactCatCommand(ref *string) *cobra.Command {
 
 func (a *app) artifactOpenCommand(ref *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "open REF",
+		Use:   "open [RUN] REF",
 		Short: "Copy an artifact to a file, and print its path",
 		Long: `Copy an artifact to a file below the state folder, and print its path. Changing the copy does not
 change the artifact, which is in the run's log.
 
 ` + refHelp,
 		Example:           "  less $(swarm artifact open report/3fa9)\n  code $(swarm artifact open 3fa9)",
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeArtifact,
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, id, it, text, err := a.artifact(*ref, args[0])
+			dir, id, it, text, err := a.artifact(*ref, args)
 			if err != nil {
 				return err
 			}
@@ -157,9 +163,15 @@ func (a *app) listArtifacts(l *run.Reader, all []view.Artifact) error {
 	return a.table(t)
 }
 
-// artifact finds the artifact that a user names. It also returns its bytes, its run, and the folder
-// for copies.
-func (a *app) artifact(ref, name string) (dir string, id swarm.RunID, it view.Artifact, text []byte, err error) {
+// artifact finds the artifact that a user names, in the run of --run or of the first of two arguments.
+// It also returns its bytes, its run, and the folder for copies.
+func (a *app) artifact(ref string, args []string) (dir string, id swarm.RunID, it view.Artifact, text []byte, err error) {
+	name := args[len(args)-1]
+	if len(args) > 1 {
+		if ref, err = oneRun(args[0], ref); err != nil {
+			return "", "", it, nil, err
+		}
+	}
 	h, l, err := a.openMeant(ref)
 	if err != nil {
 		return "", "", it, nil, err
@@ -194,7 +206,7 @@ func chooseArtifact(run swarm.RunID, all []view.Artifact, name string) (view.Art
 	case len(found) > 1:
 		return view.Artifact{}, swarm.Errorf(swarm.BadInput, "%d artifacts of run %s begin with %s", len(found), run, swarm.Quote(name)).WithHint("write more of it; `swarm artifact ls` lists them")
 	}
-	return view.Artifact{}, swarm.Errorf(swarm.NotFound, "there is no artifact %s in run %s", swarm.Quote(name), run).WithHint("`swarm artifact ls` lists them; --run names another run")
+	return view.Artifact{}, swarm.Errorf(swarm.NotFound, "there is no artifact %s in run %s", swarm.Quote(name), run).WithHint("`swarm artifact ls` lists them; for another run, name it first: swarm artifact cat RUN REF")
 }
 
 // copyArtifact writes a copy that only this user can read. The copy keeps the extension of the
@@ -230,9 +242,15 @@ func ending(name string) string {
 	return end
 }
 
-// completeArtifact offers the references of artifacts.
+// completeArtifact offers the references of artifacts, and runs before them.
 func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, args, begun, func(l *run.Reader) ([]string, error) { return refs(l, "") })
+	all := func(l *run.Reader) ([]string, error) { return refs(l, "") }
+	if len(args) == 1 && namesRun(args[0]) {
+		return a.offerOf(args[0], begun, all)
+	}
+	offers, how := a.offer(cmd, args, begun, all)
+	runs, _ := a.completeRun(cmd, args, begun)
+	return append(offers, runs...), how
 }
 
 // completePack offers the references of context packs.

@@ -115,7 +115,7 @@ func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Scree
 		return nil, err
 	}
 	if a.width() == 0 || a.plain || os.Getenv("TERM") == "dumb" {
-		return withChildren(term.NewLines(v, a.linesOf(v.Kind), color), h, v), nil
+		return withChildren(a.newLines(v, a.linesOf(v.Kind), color), h, v), nil
 	}
 	k := keysOf(context.Background(), h, v.ID)
 	return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,

@@ -12,7 +12,7 @@ func (a *app) closeCommand() *cobra.Command {
 with 0. This is how a team in INTERACTIVE mode ends. Unread mail goes back to its senders. To stop
 running turns instead, use swarm cancel.
 
-` + newestRun,
+` + namedRun,
 		Example: "  swarm close\n  swarm close @last",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

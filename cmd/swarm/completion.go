@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ func (a *app) completeAll(cmd *cobra.Command) {
 		"color":    cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 		"format":   cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp),
 		"strategy": cobra.FixedCompletions(swarm.Strategies, cobra.ShellCompDirectiveNoFileComp),
-		"provider": cobra.FixedCompletions(providerkind.Presets(), cobra.ShellCompDirectiveNoFileComp),
+		"provider": a.completeProvider,
 		"turn":     a.completeOfRun(offerTurns),
 		"from":     a.completeOfRun(offerTasks),
 		"to":       a.completeAgentsOfFile,
@@ -116,13 +117,14 @@ func offerTurns(l *run.Reader) (offers []string, err error) {
 	return offers, err
 }
 
-// fileOf compiles all of the compose file that a command is about, without starting anything.
-func (a *app) fileOf(cmd *cobra.Command) (*compose.Bundle, error) {
+// fileOf compiles all of the compose file that a command is about, without starting anything. provider
+// is that of agents that name none; "" = the file's.
+func (a *app) fileOf(cmd *cobra.Command, provider string) (*compose.Bundle, error) {
 	file := ""
 	if f := cmd.Flags().Lookup("file"); f != nil {
 		file = f.Value.String()
 	}
-	o, p, err := (&source{file: file}).read(a, nil)
+	o, p, err := (&source{file: file, provider: provider}).read(a, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (a *app) fileOf(cmd *cobra.Command) (*compose.Bundle, error) {
 
 // completePlan offers the pipelines and tasks of the compose file. A pipeline is named alone.
 func (a *app) completePlan(cmd *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
-	b, err := a.fileOf(cmd)
+	b, err := a.fileOf(cmd, "")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -156,13 +158,27 @@ func (a *app) completePlan(cmd *cobra.Command, args []string, begun string) (off
 
 // completeAgentsOfFile offers the agents of the compose file.
 func (a *app) completeAgentsOfFile(cmd *cobra.Command, _ []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
-	b, err := a.fileOf(cmd)
+	b, err := a.fileOf(cmd, "")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	for _, ag := range b.Plan.Agents {
 		if strings.HasPrefix(ag.Name, strings.TrimPrefix(begun, "@")) {
 			offers = append(offers, ag.Name+"\t"+ag.Provider)
+		}
+	}
+	return offers, keepOrder
+}
+
+// completeProvider offers the providers that every file has, and those that the compose file declares.
+func (a *app) completeProvider(cmd *cobra.Command, _ []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
+	names := providerkind.Presets()
+	if b, err := a.fileOf(cmd, names[0]); err == nil { // without a file the presets remain
+		names = append(b.Settings.Providers, names...)
+	}
+	for i, name := range names {
+		if strings.HasPrefix(name, begun) && !slices.Contains(names[:i], name) {
+			offers = append(offers, name)
 		}
 	}
 	return offers, keepOrder

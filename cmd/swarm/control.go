@@ -18,7 +18,7 @@ import (
 
 const (
 	runHelp   = "RUN is an id, the beginning of one, or @last."
-	newestRun = "Without RUN, use the newest run of this folder that a process drives, or else the newest.\n" + runHelp
+	newestRun = "Without RUN, use the newest run of this folder. " + runHelp
 )
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func (a *app) cancelCommand() *cobra.Command {
 A cancelled agent of a team gets no more turns, and its mail goes back to the senders. To restart it,
 use swarm start.
 
-` + agentHelp,
+` + namedRun,
 		Example: "  swarm cancel\n  swarm cancel code\n  swarm cancel @last code\n  swarm cancel @coder",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,6 +133,7 @@ run again under the same id.
 		},
 	}
 	recordFlags(cmd, &record, &replay)
+	a.showFlags(cmd)
 	return cmd
 }
 
@@ -209,6 +210,7 @@ provider's limit before it resets. If no process drives the run, this one does.
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "run this `task` and all that depend on it again")
+	a.showFlags(cmd)
 	return cmd
 }
 

@@ -240,9 +240,19 @@ func (a *app) screen(v *view.Run, s *stops, k keys, lines io.Writer) (term.Scree
 		return withChildren(term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer, Send: k.send}), k.control.Home, v), nil
 	}
-	l := term.NewLines(v, s.watched(lines), colored)
+	l := a.newLines(v, s.watched(lines), colored)
 	l.Unattended = !a.attended()
 	return a.warned(withChildren(l, k.control.Home, v)), nil
+}
+
+// newLines makes the lines of a run. A pipe has each word of an agent once: if the lines have the output
+// of a task, the end of the run does not repeat it. On a terminal the result has scrolled away.
+func (a *app) newLines(v *view.Run, w io.Writer, colored bool) *term.Lines {
+	l := term.NewLines(v, w, colored)
+	if !a.onTerminal() {
+		a.said = l.Said
+	}
+	return l
 }
 
 // warned makes a screen also report on standard error that the run waits for a person. On a

@@ -80,6 +80,9 @@ func (a *app) printResults(p view.Picture, text textReader) error {
 		return err
 	}
 	for _, t := range tasks {
+		if a.said != nil && a.said(t.Name) {
+			continue
+		}
 		body, err := text(t.Good.Hash)
 		if err != nil {
 			return err

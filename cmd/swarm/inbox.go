@@ -25,7 +25,7 @@ func (a *app) inboxCommand() *cobra.Command {
 	var most int
 	var everything bool
 	cmd := &cobra.Command{
-		Use:   "inbox",
+		Use:   "inbox [RUN]",
 		Short: "Read what agents have written to you",
 		Long: `Print your unread messages from the agents of a run: answers, and requests for help. Printed messages
 are marked as read. A question that needs your reply is printed until it is answered. With --all, print
@@ -37,9 +37,15 @@ messages that arrived after its turn started.
 With --json the result is {envelopes, more?}.
 
 ` + whichRun,
-		Example: "  swarm inbox\n  swarm inbox --max 5\n  swarm inbox --all --json | jq '.envelopes[].payload.message'",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example:           "  swarm inbox\n  swarm inbox --max 5\n  swarm inbox --all --json | jq '.envelopes[].payload.message'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
+				if ref, err = oneRun(args[0], ref); err != nil {
+					return err
+				}
+			}
 			if most < 1 || most > 100 {
 				return swarm.Errorf(swarm.BadInput, "--max %d: choose a number from 1 to 100", most)
 			}

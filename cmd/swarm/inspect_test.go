@@ -1,11 +1,23 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"swarm"
 )
+
+// The time that a run took, in a list of runs, is without its pauses.
+func TestListedTime(t *testing.T) {
+	now := time.Date(2026, 11, 15, 14, 30, 0, 0, time.UTC)
+	s := swarm.RunSummary{ID: "20261115-133000-abcdefg", Status: swarm.Completed, Started: now.Add(-time.Hour), Ended: now, Pauses: 50 * time.Minute}
+	running := swarm.RunSummary{ID: "20261115-135000-abcdefg", Status: swarm.Paused, Started: now.Add(-time.Hour), Since: now.Add(-57 * time.Minute)}
+	var out strings.Builder
+	if err := runTable([]swarm.RunSummary{s, running}, false, now).Print(&out, 0, false); err != nil || !strings.Contains(out.String(), "10m") || !strings.Contains(out.String(), "3m") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
 
 func TestSpan(t *testing.T) {
 	for text, want := range map[string]time.Duration{

@@ -136,12 +136,12 @@ func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table 
 		}
 		switch {
 		case s.Status.Ended():
-			row[5] = term.Duration(s.Ended.Sub(s.Started))
+			row[5] = term.Duration(s.Elapsed(now))
 			if s.Exit > 1 { // the status says the others
 				row[7] = strconv.Itoa(s.Exit)
 			}
 		case s.Status != "" && s.Status != swarm.Interrupted:
-			row[5] = term.Duration(now.Sub(s.Started).Truncate(time.Second))
+			row[5] = term.Duration(s.Elapsed(now).Truncate(time.Second))
 		}
 		if folders {
 			row[8] = s.Dir

@@ -29,7 +29,7 @@ type mailOptions struct {
 func (a *app) mailCommand() *cobra.Command {
 	var o mailOptions
 	cmd := &cobra.Command{
-		Use:   "mail [@AGENT]",
+		Use:   "mail [RUN] [@AGENT]",
 		Short: "List the messages of a run, with their receipts",
 		Long: `List the messages of a run, or those from and to one agent, with their receipts:
   stored          in the receiver's inbox
@@ -44,12 +44,19 @@ With --json the result is an array of envelopes with their receipts. With --json
 envelope, printed again when its receipt changes.
 
 ` + whichRun,
-		Example:           "  swarm mail\n  swarm mail @coder --pending\n  swarm mail -f\n  swarm mail --run @last --json | jq '.[] | select(.receipt.state == \"undeliverable\")'",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		Example:           "  swarm mail\n  swarm mail @coder --pending\n  swarm mail -f\n  swarm mail @last --json | jq '.[] | select(.receipt.state == \"undeliverable\")'",
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeRunAnd([]string{"[@AGENT]"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("number") && o.last < 0 {
 				return swarm.Errorf(swarm.BadInput, "-n %d: the number of messages cannot be negative", o.last)
+			}
+			if len(args) == 2 || len(args) == 1 && namesRun(args[0]) {
+				var err error
+				if o.run, err = oneRun(args[0], o.run); err != nil {
+					return err
+				}
+				args = args[1:]
 			}
 			if len(args) > 0 {
 				o.agent = args[0]
@@ -116,7 +123,7 @@ func correspondent(l *run.Reader, name string) (string, error) {
 	}
 	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(names, ", "))
 	if near := swarm.Nearest(name, names); name == "last" {
-		e.Hint = "a run is named by --run: swarm mail --run @last"
+		e.Hint = "the newest run is @last: swarm mail @last"
 	} else if near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -220,7 +220,8 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if name == "" {
 		name = string(p.Kind)
 	}
-	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, excerpt.Reason(term.Escape(p.Reason)))
+	line := func(sep string, parts ...string) { fmt.Fprintln(a.stdout, term.Join(parts, sep, a.width())) }
+	line(" · ", "run "+string(p.ID), term.Escape(name), string(p.Status)+excerpt.Reason(term.Escape(p.Reason)))
 	parts := []string{"started " + ago(p.Started, now)}
 	if p.Status.Ended() {
 		parts = append(parts, "took "+term.Duration(p.Elapsed(p.Ended)))
@@ -241,18 +242,18 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Status.Ended() {
 		parts = append(parts, "exit "+strconv.Itoa(p.Exit))
 	}
-	fmt.Fprintln(a.stdout, strings.Join(parts, " · "))
-	fmt.Fprintf(a.stdout, "in %s", term.Escape(p.Dir))
+	line(" · ", parts...)
+	parts = []string{"in " + term.Escape(p.Dir)}
 	if p.File != "" {
-		fmt.Fprintf(a.stdout, ", by %s", term.Escape(p.File))
+		parts = append(parts, "by "+term.Escape(p.File))
 	}
 	if p.From != "" {
-		fmt.Fprintf(a.stdout, ", a retry of %s", p.From)
+		parts = append(parts, "a retry of "+string(p.From))
 	}
 	if p.Key != "" {
-		fmt.Fprintf(a.stdout, ", begun by the MCP client %s", term.Escape(p.Key))
+		parts = append(parts, "begun by the MCP client "+term.Escape(p.Key))
 	}
-	fmt.Fprintln(a.stdout)
+	line(", ", parts...)
 	if p.Workspace != "" {
 		fmt.Fprintf(a.stdout, "files of its agents in %s\n", term.Escape(p.Workspace))
 	}
@@ -547,20 +548,20 @@ func (a *app) turnHead(run swarm.RunID, t *view.Turn) {
 			by += ", " + more
 		}
 	}
-	fmt.Fprintf(a.stdout, "turn %s · %s · %s", t.ID, t.Status, by)
+	parts := []string{"turn " + string(t.ID), string(t.Status), by}
 	if t.Prompt != "" && t.Status != swarm.Interrupted {
-		fmt.Fprintf(a.stdout, " · %s", term.Duration(t.Took(time.Now())))
+		parts = append(parts, term.Duration(t.Took(time.Now())))
 	}
 	if tokens := term.SomeTokens(t.Usage); tokens != "" {
-		fmt.Fprintf(a.stdout, " · %s", tokens)
+		parts = append(parts, tokens)
 	}
 	if cached := term.Cached(t.Usage); cached != "" {
-		fmt.Fprintf(a.stdout, " · %s of the input cached", cached)
+		parts = append(parts, cached+" of the input cached")
 	}
 	if t.Exit != 0 {
-		fmt.Fprintf(a.stdout, " · exit %d", t.Exit)
+		parts = append(parts, "exit "+strconv.Itoa(t.Exit))
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(a.stdout, term.Join(parts, " · ", a.width()))
 	if text := note(*t); text != "" {
 		fmt.Fprintf(a.stdout, "  %s\n", term.Escape(text))
 	}

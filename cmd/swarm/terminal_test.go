@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 )
 
@@ -174,4 +175,28 @@ func terminal(t *testing.T) (near, far *os.File) {
 		t.Fatal(err)
 	}
 	return near, far
+}
+
+// TestShowHeadFits: the first lines of swarm show are broken between their parts on a narrow terminal.
+func TestShowHeadFits(t *testing.T) {
+	p := newPlace(t)
+	p.compose(`provider: sh
+providers: {sh: {kind: command, command: [printf, "the end"]}}
+tasks: {a: {prompt-string: x}}
+`)
+	p.runs(0, "up")
+	near, far := terminal(t)
+	p.check(unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 40}))
+	cmd := p.swarm("show")
+	cmd.Stdout = far
+	p.check(cmd.Run())
+	var shown bytes.Buffer
+	until(t, near, &shown, "\r\n\r\n")
+	head, _, _ := strings.Cut(shown.String(), "\r\n\r\n")
+	head, _, _ = strings.Cut(head, "\r\nin ") // a path may be longer than the line
+	for line := range strings.SplitSeq(head, "\r\n") {
+		if n := ansi.StringWidth(line); n > 40 {
+			t.Errorf("%d columns: %q", n, line)
+		}
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/project"
-	"swarm/internal/providerkind"
 	"swarm/internal/run"
 	"swarm/internal/term"
 )
@@ -33,7 +32,6 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.VarP((*something)(&s.file), "file", "f", "the compose `file` (default swarm/swarm.yaml)")
 	f.StringArrayVar(&s.set, "set", nil, "change a `value` of the compose file, as in pipelines.main.iterations=5")
 	f.Var((*something)(&s.provider), "provider", "the `provider` of agents that name none (or SWARM_PROVIDER)")
-	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerkind.Presets(), cobra.ShellCompDirectiveNoFileComp))
 	f.VarP((*jobs)(&s.parallel), "jobs", "j", "run at most N turns at once (default max_parallel, 16)")
 }
 

@@ -30,6 +30,7 @@ type Settings struct {
 	Swarm        SwarmLimits        `json:"swarm"`
 	MCP          []swarm.ToolServer `json:"mcp,omitempty"` // in the file's order
 	Pipelines    []string           `json:"-"`             // names, in the file's order
+	Providers    []string           `json:"-"`             // names of those that the file declares, in its order
 }
 
 // Notify says how a person is notified.
@@ -139,6 +140,9 @@ func (c *compiler) settings() Settings {
 		s.Swarm.Workspace = c.folder(w.value)
 	}
 	s.MCP = c.servers()
+	for _, e := range f.Providers.entries {
+		s.Providers = append(s.Providers, e.name)
+	}
 	for _, e := range f.Pipelines.entries {
 		s.Pipelines = append(s.Pipelines, e.name)
 	}

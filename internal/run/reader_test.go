@@ -2,8 +2,10 @@ package run
 
 import (
 	"testing"
+	"time"
 
 	"swarm"
+	"swarm/internal/view"
 )
 
 // A countingLog counts what is read of a log.
@@ -78,5 +80,18 @@ func TestOneTurnNeedsNoFold(t *testing.T) {
 	last("a/1/3", 0)
 	if _, err := s.reader.Turn("a/9"); err == nil || log.folds != 1 {
 		t.Errorf("an unknown turn: %v, %d folds", err, log.folds)
+	}
+}
+
+// The summary of a run has its pauses, so that a list of runs shows the time that the run took.
+func TestSummaryHasPauses(t *testing.T) {
+	began := time.Date(2026, 11, 15, 2, 0, 0, 0, time.UTC)
+	p := view.Picture{Head: view.Head{Started: began, Ended: began.Add(time.Hour), Paused: 50 * time.Minute}}
+	if took := summarize(p).Elapsed(time.Now()); took != 10*time.Minute {
+		t.Errorf("it took %s", took)
+	}
+	p.Ended, p.Since = time.Time{}, began.Add(52*time.Minute)
+	if took := summarize(p).Elapsed(time.Now()); took != 2*time.Minute {
+		t.Errorf("while it is paused it has taken %s", took)
 	}
 }

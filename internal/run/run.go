@@ -540,6 +540,6 @@ func summarize(p view.Picture) swarm.RunSummary {
 	if p.Status == swarm.Running {
 		waits = p.Reason
 	}
-	return swarm.RunSummary{Waits: waits, ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
+	return swarm.RunSummary{Waits: waits, ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Pauses: p.Paused, Since: p.Since, Exit: p.Exit,
 		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin, Key: p.Key}
 }

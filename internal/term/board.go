@@ -274,7 +274,7 @@ func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
 		d.key(msg)
 	case tea.PasteMsg:
 		if d.Mode == takesMessage {
-			d.Typed += strings.Join(strings.Fields(msg.Content), " ")
+			d.Letter.Typed += strings.Join(strings.Fields(msg.Content), " ")
 		}
 	}
 	return nil

@@ -155,10 +155,16 @@ func TestBoardKeys(t *testing.T) {
 	b.WaitForFrame("? @coder asks you: Python 2 or 3?", `swarm reply m-1 "…"`)
 	b.Press("\x1b")
 	b.WaitForFrame("◌ coder")
-	b.Press("mThree\r")
+	b.Press("m")
+	b.WaitForFrame("answer to @coder: ▏")
+	// What is written now answers the question that was there when it was begun, and no later one.
+	b.Tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, ID: "m-2", FromNodeID: swarm.User, ToNodeID: "coder", Payload: swarm.Payload{Message: "Three", Response: &swarm.Response{ReplyTo: "m-1"}}})
+	b.StartTurn("coder")
+	b.Press("Three\r")
 	if got := <-b.sent; got != "coder m-1 Three" {
 		t.Errorf("sent %q", got)
 	}
+	b.WaitForFrame("● coder") // nothing is chosen
 	if len(b.pauses)+len(b.said) > 0 {
 		t.Error("keys of a message were taken for commands")
 	}

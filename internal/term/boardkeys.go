@@ -8,7 +8,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
-	"swarm/internal/plan"
 	"swarm/internal/view"
 )
 
@@ -26,8 +25,16 @@ const (
 type selection struct {
 	Mode   boardMode
 	Chosen string // the task that keys are about; "" = none
-	Typed  string // the message that is being written
+	Letter letter // the message that is being written
 	Words  string // the last words of the chosen task
+}
+
+// A letter is a message of a person to an agent. What it answers is settled when the person begins to
+// write: a question that comes later must not get an answer that was meant for another.
+type letter struct {
+	Agent    string // who gets it
+	Question string // the id of the question that it answers; "" = none
+	Typed    string
 }
 
 // keptWords is how many bytes of its last words are kept of a task, and speakers of how many tasks. A run
@@ -91,10 +98,9 @@ func (d *boardDrawer) key(key tea.KeyPressMsg) {
 	case name == "enter":
 		d.Mode = showsTasks
 	case name == "m" && d.board.o.Send != nil:
-		if d.Chosen == "" {
-			d.Chosen = d.board.receiver()
+		if to := d.board.letterTo(d.Chosen); to.Agent != "" {
+			d.Mode, d.Letter = takesMessage, to
 		}
-		d.Mode, d.Typed = takesMessage, ""
 	case name == "p":
 		d.board.pause()
 	case name == "a", name == "d":
@@ -108,18 +114,18 @@ func (d *boardDrawer) edit(key tea.KeyPressMsg) {
 	case "esc":
 		d.Mode = showsTasks
 	case "enter":
-		if text := strings.TrimSpace(d.Typed); text != "" && d.Chosen != "" {
-			d.board.send(d.Chosen, text)
+		if strings.TrimSpace(d.Letter.Typed) != "" {
+			d.board.send(d.Letter)
 		}
 		d.Mode = showsTasks
 	case "backspace":
-		if typed := []rune(d.Typed); len(typed) > 0 {
-			d.Typed = string(typed[:len(typed)-1])
+		if typed := []rune(d.Letter.Typed); len(typed) > 0 {
+			d.Letter.Typed = string(typed[:len(typed)-1])
 		}
 	case "ctrl+u":
-		d.Typed = ""
+		d.Letter.Typed = ""
 	default:
-		d.Typed += key.Text
+		d.Letter.Typed += key.Text
 	}
 }
 
@@ -154,36 +160,28 @@ func (b *Board) taskNames() (names []string) {
 	return names
 }
 
-// receiver returns the task whose agent gets a message if none is chosen: one that asks a person, or
-// else the first.
-func (b *Board) receiver() string {
+// letterTo begins a message to the agent of a task: the answer to its first question, which is the one
+// that the board shows, or a new message. Without a task, it is for the first agent that asks a person,
+// or else for the first.
+func (b *Board) letterTo(task string) letter {
 	f := b.frame(80, 24)
-	if t, _ := f.personsReply(); t != nil {
-		return t.Name
+	if i := slices.IndexFunc(f.Tasks, func(t view.Task) bool { return t.Name == task }); i >= 0 {
+		f.Tasks = f.Tasks[i : i+1]
+	}
+	if t, w := f.personsReply(); t != nil {
+		return letter{Agent: t.Agent, Question: w.Reason}
 	}
 	if len(f.Tasks) > 0 {
-		return f.Tasks[0].Name
+		return letter{Agent: f.Tasks[0].Agent}
 	}
-	return ""
+	return letter{}
 }
 
-// send passes a message on: the answer to what the agent of a task asks, or a new one.
-func (b *Board) send(task, text string) {
-	f := b.frame(80, 24)
-	i := slices.IndexFunc(f.Tasks, func(t view.Task) bool { return t.Name == task })
-	if i < 0 {
-		return
-	}
-	agent, question := f.Tasks[i].Agent, ""
-	for _, w := range f.Tasks[i].Waits {
-		if w.For == plan.ForReply && w.Question != "" {
-			question = w.Reason // the first is the one that the board shows
-			break
-		}
-	}
+// send passes a message on.
+func (b *Board) send(l letter) {
 	go func() {
 		note := ""
-		if err := b.o.Send(agent, question, text); err != nil {
+		if err := b.o.Send(l.Agent, l.Question, strings.TrimSpace(l.Typed)); err != nil {
 			note = "the message did not reach the run: " + swarm.Errorf("", "%w", err).Msg
 			if hint := swarm.HintOf(err); hint != "" {
 				note += " (" + hint + ")"
@@ -203,7 +201,10 @@ func (f Frame) chosenLines(room int) []string {
 	case showsHelp:
 		return f.helpLines()
 	case takesMessage:
-		text := "to @" + f.agentOf(f.Chosen) + ": " + OneLine(f.Typed+"▏")
+		text := "to @" + f.Letter.Agent + ": " + OneLine(f.Letter.Typed+"▏")
+		if f.Letter.Question != "" {
+			text = "answer " + text
+		}
 		lines := strings.Split(ansi.Hardwrap(text, f.Width, true), "\n")
 		return lines[max(0, len(lines)-room):]
 	}
@@ -237,16 +238,6 @@ func (f Frame) chosenLines(room int) []string {
 	}
 	lines = append(lines, said...)
 	return lines[:min(len(lines), max(0, room))]
-}
-
-// agentOf returns the agent of a task.
-func (f Frame) agentOf(task string) string {
-	for i := range f.Tasks {
-		if f.Tasks[i].Name == task {
-			return f.Tasks[i].Agent
-		}
-	}
-	return task
 }
 
 // helpLines explain all keys. They fit 40 columns.

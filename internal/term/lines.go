@@ -50,6 +50,8 @@ type taskLines struct {
 	worked time.Duration         // the time of its turns until then
 	kept   map[int]bool          // the iterations whose turns are kept from the run that this one retries
 	redone bool                  // a turn of this iteration runs in this run
+	heard  bool                  // its last turn was printed from the beginning
+	said   bool                  // that turn has said something
 
 	// The fields below are those of an agent of a swarm.
 	planned bool         // its subtask was printed
@@ -178,7 +180,7 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 			text = ""
 		}
 	case swarm.TurnStarted:
-		v.redone = true
+		v.redone, v.heard, v.said = true, true, false
 		text = l.print.Paint.With(Yellow, text)
 		if text == "" {
 			text = l.print.Paint.Status(swarm.Running, startedTurn(&t, e, l.run.Kind))
@@ -351,8 +353,19 @@ func (l *Lines) say(task string, d swarm.Delta) {
 	if l.hides(task, d) {
 		return
 	}
+	if v := l.tasks[task]; v != nil && d.Kind == swarm.DeltaText {
+		v.said = v.heard
+	}
 	l.print.Delta(l.name(task), d)
 	l.flush()
+}
+
+// Said reports whether all that the last turn of a task said was printed.
+func (l *Lines) Said(task string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.tasks[task]
+	return v != nil && v.said
 }
 
 // SplitLine returns the name in front of a printed line, and its text without the mark.

@@ -319,3 +319,35 @@ func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
 		t.Errorf("%d voices are kept", n)
 	}
 }
+
+// Lines know whether they have printed all words of a task's last turn. Those of a reader who came in
+// the middle of the turn have not.
+func TestLinesKnowWhatTheyPrinted(t *testing.T) {
+	v := view.New("20261115-0200-k7")
+	fold := func(e *swarm.Event) {
+		if err := v.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	feed := fold
+	w := termtest.NewLog(t, func(e *swarm.Event) { feed(e) })
+	w.Begin(1, "plan", "code")
+	w.StartTask("plan")
+	l := NewLines(v, io.Discard, false)
+	feed = l.Event
+	l.Delta("plan", termtest.Text("the rest\n"))
+	w.StartTask("code")
+	if l.Said("plan") || l.Said("code") || l.Said("nobody") {
+		t.Error("words that nobody has printed are taken as printed")
+	}
+	l.Delta("code", termtest.Text("all of it\n"))
+	if !l.Said("code") {
+		t.Error("printed words are forgotten")
+	}
+	w.EndTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Reason: "exit status 1"})
+	w.Tell(swarm.TaskRetrying, "code", "code/1/1", swarm.Retry{Iteration: 1, Attempt: 1})
+	w.StartTurn("code")
+	if l.Said("code") {
+		t.Error("words of an earlier attempt are taken for those of the last")
+	}
+}

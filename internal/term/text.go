@@ -143,6 +143,24 @@ func wrapWords(line string, columns int) (lines []string) {
 	return append(lines, at)
 }
 
+// Join joins parts of a line, which must be safe to print. A part that does not fit into the width
+// begins another line; 0 = all fit.
+func Join(parts []string, sep string, width int) string {
+	text, used := "", 0
+	for i, part := range parts {
+		w := ansi.StringWidth(part)
+		switch {
+		case i == 0:
+		case width > 0 && used+ansi.StringWidth(sep)+w > width:
+			text, used = text+strings.TrimRight(sep, " ")+"\n", 0
+		default:
+			text, used = text+sep, used+ansi.StringWidth(sep)
+		}
+		text, used = text+part, used+w
+	}
+	return text
+}
+
 // PadRight pads a text to a width. The text must be safe to print.
 func PadRight(text string, columns int) string { return text + blanks(text, columns) }
 

@@ -104,15 +104,7 @@ type Head struct {
 
 // Elapsed returns how long the run has taken at a moment. Its clock stops while it is paused.
 func (h *Head) Elapsed(now time.Time) time.Duration {
-	switch {
-	case h.Started.IsZero():
-		return 0
-	case !h.Ended.IsZero():
-		now = h.Ended
-	case !h.Since.IsZero():
-		now = h.Since
-	}
-	return max(0, now.Sub(h.Started)-h.Paused)
+	return swarm.RunSummary{Started: h.Started, Ended: h.Ended, Pauses: h.Paused, Since: h.Since}.Elapsed(now)
 }
 
 // endPause adds the pause that lasts to the time of all pauses.
