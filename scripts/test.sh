@@ -2,7 +2,7 @@
 # Runs go test on packages: test.sh PACKAGE... -- FLAG...
 #
 # All packages but the program's have the race detector. The scripts of the program start it some thousand times, and with the
-# detector they take twice as long as all other tests together: make test-long and make torture run them with it.
+# detector they take twice as long: make test-long runs them with it.
 set -u
 
 GO=${GO:-go}

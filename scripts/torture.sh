@@ -38,7 +38,7 @@ run() {
 	long='env SWARM_TEST_LONG=1'
 	[ "$SCALE" = 1 ] || long=env
 	case $1 in
-	tests) $GO test -v $race -count=3 -shuffle=on -timeout "$LIMIT" ./... ;;
+	tests) sh scripts/test.sh ./... -- -v -count=3 -shuffle=on -timeout "$LIMIT" ;;
 	simulation) $GO test -v -timeout "$LIMIT" ./internal/simulation -seeds $((10000 / SCALE)) ;;
 	flow) $long $GO test -v $race -timeout "$LIMIT" -run TestTheLoopAndTheLog ./internal/flow ;;
 	sessions) $long $GO test -v $race -timeout "$LIMIT" -run TestRandomSessions ./internal/session ;;
