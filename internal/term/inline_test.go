@@ -41,7 +41,17 @@ func TestInlineRenderer(t *testing.T) {
 	if got, want := took(r.draw("", "0123\nfoot", 4, 24)), erased("\x1b[4A", 4)+"\r"+eraseLine+"0123\r\n"+eraseLine+"foot\r\n\r"; got != want {
 		t.Errorf("a narrower terminal has wrapped the frame: %q, want %q", got, want)
 	}
+	if got, want := took(r.draw("", "longer\nfoot", 4, 24)), "\r\x1b[2A"+eraseLine+"long\r\n\r\n\r"; got != want {
+		t.Errorf("a line that is too long would wrap: %q, want %q", got, want)
+	}
+	if got, want := took(r.draw("said\n", "", 0, 24)), erased("\x1b[2A", 2)+"said\r\n\r"+eraseLine+"\r\n\r"; got != want {
+		t.Errorf("a terminal that tells no size: %q, want %q", got, want)
+	}
+	took(r.draw("", "0123\nfoot", 4, 24))
 	if got, want := took(r.end("bye\n", 4, 24)), erased("\x1b[2A", 2)+"bye\r\n"+giveKeys; got != want {
 		t.Errorf("the end: %q, want %q", got, want)
+	}
+	if got := took((&inlineRenderer{out: &out}).end("bye\n", 80, 24)); got != "bye\r\n" {
+		t.Errorf("lines that came before the first frame are printed as %q", got)
 	}
 }

@@ -500,3 +500,64 @@ func TestOfferedName(t *testing.T) {
 		taken[name] = true
 	}
 }
+
+// A server over HTTP is not given up: its people may start it again at any time.
+func TestServerThatComesBack(t *testing.T) {
+	var down atomic.Bool
+	down.Store(true)
+	d := withSpec(t, overHTTP(t, "good", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if down.Load() {
+				http.Error(w, "not yet", http.StatusServiceUnavailable)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}), "s")
+	for range maxFailures + 1 {
+		d.notOffered(swarm.NotFound, `the tool server "s" cannot be reached`)
+	}
+	down.Store(false)
+	if names := d.offered(); !slices.Contains(names, "s__echo") {
+		t.Errorf("offered are %v", names)
+	}
+}
+
+// A list that is refused does not end the calls of other turns in the same session.
+func TestServerThatListsBesideACall(t *testing.T) {
+	var refuses atomic.Bool
+	called, release := make(chan struct{}), make(chan struct{})
+	d := withSpec(t, overHTTP(t, "good", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			switch {
+			case refuses.Load() && bytes.Contains(body, []byte("tools/list")):
+				var call struct{ ID json.RawMessage }
+				_ = json.Unmarshal(body, &call)
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"busy"}}`, call.ID)
+				return
+			case bytes.Contains(body, []byte("tools/call")):
+				close(called)
+				<-release
+			}
+			next.ServeHTTP(w, r)
+		})
+	}), "s")
+	d.offered()
+	refuses.Store(true)
+	said := make(chan string)
+	go func() {
+		text, err := d.box.Call(t.Context(), "s__echo", json.RawMessage(`{"text":"hi"}`))
+		said <- fmt.Sprint(text, " ", err)
+	}()
+	<-called
+	if _, err := d.box.Specs(t.Context()); err == nil || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("the list: %v", err)
+	}
+	close(release)
+	if got := <-said; got != "you said hi <nil>" {
+		t.Errorf("the call of the other turn: %s", got)
+	}
+}
