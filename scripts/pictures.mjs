@@ -95,7 +95,8 @@ const palette = ["#20242c", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd
 const cube = (n) => n < 16 ? palette[n] : n > 231 ? grey(8 + (n - 232) * 10) : rgb(...[Math.floor((n - 16) / 36), Math.floor((n - 16) / 6) % 6, (n - 16) % 6].map((x) => x && 55 + x * 40));
 const rgb = (...c) => "#" + c.map((x) => Number(x).toString(16).padStart(2, "0")).join("");
 const grey = (x) => rgb(x, x, x);
-const escape = (s) => s.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+// Browsers collapse blanks, also those that xml:space="preserve" is to keep. No-break ones stay.
+const escape = (s) => s.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("  ", "\u00a0\u00a0");
 const wide = 8, high = 18, margin = 12;
 
 // runs are the pieces of a line that look the same.

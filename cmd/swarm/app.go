@@ -62,9 +62,9 @@ func execute(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 
 const about = `swarm runs teams of AI agents that talk to each other.
 
-  swarm init            write a small working swarm/swarm.yaml
-  swarm up              run its pipeline
-  swarm show            see what every agent was asked and what it said
+  swarm init   write a small working swarm/swarm.yaml
+  swarm up     run its pipeline
+  swarm show   see what every agent was asked and what it said
 `
 
 func (a *app) root() *cobra.Command {
@@ -88,6 +88,14 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text strings.Builder
+		cmd.SetOut(&text)
+		help(cmd, args)
+		cmd.SetOut(a.stdout)
+		fmt.Fprint(a.stdout, term.Reflow(text.String(), a.width()))
+	})
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON: results to standard output, errors to standard error")

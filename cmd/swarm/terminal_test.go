@@ -177,7 +177,8 @@ func terminal(t *testing.T) (near, far *os.File) {
 	return near, far
 }
 
-// TestShowHeadFits: the first lines of swarm show are broken between their parts on a narrow terminal.
+// TestShowHeadFits: the first lines of swarm show are broken between their parts on a narrow terminal,
+// and the help between words.
 func TestShowHeadFits(t *testing.T) {
 	p := newPlace(t)
 	p.compose(`provider: sh
@@ -197,6 +198,17 @@ tasks: {a: {prompt-string: x}}
 	for line := range strings.SplitSeq(head, "\r\n") {
 		if n := ansi.StringWidth(line); n > 40 {
 			t.Errorf("%d columns: %q", n, line)
+		}
+	}
+	cmd = p.swarm("help")
+	cmd.Stdout = far
+	p.check(cmd.Start())
+	shown.Reset()
+	until(t, near, &shown, "about a command.\r\n")
+	p.check(cmd.Wait())
+	for line := range strings.SplitSeq(shown.String(), "\r\n") {
+		if n := ansi.StringWidth(line); n > 40 {
+			t.Errorf("the help has %d columns: %q", n, line)
 		}
 	}
 }

@@ -209,7 +209,11 @@ func (t *Table) write(w *strings.Builder, row []string, wide []int, lines [][]in
 func Hang(text string, width, indent int) string {
 	text = Escape(text)
 	if width > indent+minSentence {
-		text = strings.ReplaceAll(ansi.Wordwrap(text, width-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+		var lines []string
+		for line := range strings.SplitSeq(text, "\n") {
+			lines = append(lines, wrapWords(line, width-indent)...)
+		}
+		text = strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 	}
 	return text
 }

@@ -74,6 +74,9 @@ func TestHang(t *testing.T) {
 	if got, want := Hang(text, 0, 4), Escape(text); got != want {
 		t.Errorf("without a limit: %q", got)
 	}
+	if got, want := Hang("install it: npm install -g @x/claude-code", 30, 4), "install it: npm install -g\n    @x/claude-code"; got != want {
+		t.Errorf("flags and names are broken at a hyphen: %q", got)
+	}
 	if got, want := Hang("the program is not there, so agents cannot use it", 30, 4), "the program is not there,\n    so agents cannot use it"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -138,6 +141,20 @@ func TestJoin(t *testing.T) {
 	for width, want := range map[int]string{0: "run 7 · main · completed", 24: "run 7 · main · completed", 23: "run 7 · main ·\ncompleted", 9: "run 7 ·\nmain ·\ncompleted", 4: "run 7 ·\nmain ·\ncompleted"} {
 		if got := Join([]string{"run 7", "main", "completed"}, " · ", width); got != want {
 			t.Errorf("%d columns: %q", width, got)
+		}
+	}
+}
+
+// A help is broken between words. What stands in its second column stays there, and examples stay whole.
+func TestReflow(t *testing.T) {
+	text := "Run a pipeline, or tasks with their\ndependencies.\n\n  up       Run a pipeline, or some of its tasks\n  --a-long-flag when   when it is\n\n  swarm up --set pipelines.main.iterations=5\nUsage:\n"
+	want := "Run a pipeline, or tasks with\ntheir dependencies.\n\n  up       Run a pipeline, or\n           some of its tasks\n  --a-long-flag when\n               when it is\n\n  swarm up --set pipelines.main.iterations=5\nUsage:\n"
+	if got := Reflow(text, 30); got != want {
+		t.Errorf("30 columns:\n%s", got)
+	}
+	for _, width := range []int{0, 80} {
+		if got := Reflow(text, width); got != text {
+			t.Errorf("%d columns:\n%s", width, got)
 		}
 	}
 }

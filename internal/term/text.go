@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -159,6 +161,49 @@ func Join(parts []string, sep string, width int) string {
 		text, used = text+part, used+w
 	}
 	return text
+}
+
+// columnsOf finds the second column of a line: what follows two blanks or more.
+var columnsOf = regexp.MustCompile(`^ *\S+(?: \S+)*? {2,}`)
+
+// Reflow fits a text of paragraphs and lists to a width; 0 = as it is. Lines of a paragraph are joined. An
+// indented line with two columns continues in the second one. Other indented lines are commands to copy,
+// and stay whole.
+func Reflow(text string, width int) string {
+	if width <= 0 || !slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool { return ansi.StringWidth(line) > width }) {
+		return text
+	}
+	var out, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			out = append(out, wrapWords(strings.Join(paragraph, " "), width)...)
+		}
+		paragraph = nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph = append(paragraph, line)
+			continue
+		}
+		end()
+		first := columnsOf.FindString(line)
+		if first == "" || ansi.StringWidth(line) <= width {
+			out = append(out, line)
+			continue
+		}
+		indent := min(ansi.StringWidth(first), width/2)
+		for i, part := range wrapWords(line[len(first):], width-indent) {
+			lead := strings.Repeat(" ", indent)
+			if i == 0 && ansi.StringWidth(first) == indent {
+				lead = first
+			} else if i == 0 {
+				out = append(out, strings.TrimRight(first, " "))
+			}
+			out = append(out, lead+part)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
 }
 
 // PadRight pads a text to a width. The text must be safe to print.
