@@ -1,3 +1,3 @@
 swarm wait @last || true
 mkdir asks && cd asks
-sh -ex "$PREPARED/../teams/a-team-that-grows.before.sh"
+sh -ex "$PREPARED/../howto-teams/let-a-team-grow.before.sh"
