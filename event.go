@@ -700,8 +700,11 @@ type CallEnd struct {
 	Cut Usage `json:"cut,omitzero"`
 	// Crowded says that the reservations of other turns left no room in the budget for this turn.
 	// Turns usually use less than they reserve, so there may be room when another turn ends.
-	Crowded bool   `json:"crowded,omitempty"`
-	Session string `json:"session,omitempty"` // the session, for later turns to continue
+	Crowded bool `json:"crowded,omitempty"`
+	// Waited is how long the turn waited, before it began, for room in the budget of the run whose task
+	// its swarm does. That is none of the agent's time.
+	Waited  time.Duration `json:"waited,omitempty"`
+	Session string        `json:"session,omitempty"` // the session, for later turns to continue
 	// SessionTotal is what the session has cost in all, from a program that reports nothing else. The
 	// next turn's usage is the difference to it, whichever process does that turn.
 	SessionTotal *Usage `json:"session_total,omitempty"`

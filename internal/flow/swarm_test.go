@@ -42,6 +42,7 @@ type hive struct {
 	same    map[string]bool // agents whose turns all have the same output
 	full    bool            // no other agent may be added
 	queue   time.Duration   // passes while an agent waits for room in the budget
+	waited  string          // the turn that waited an hour for room in the budget of another run
 }
 
 // helped is what granted help adds.
@@ -145,6 +146,10 @@ func (h *hive) Go(c flow.Call) error {
 	if h.ends[c.ID] == "slow" { // it takes all the time that it has
 		h.ends[c.ID], h.jump = string(swarm.TimedOut), c.Timeout
 	}
+	if h.ends[c.ID] == "waited" { // for the budget of another run
+		delete(h.ends, c.ID)
+		h.jump, h.waited = time.Hour, c.ID
+	}
 	if h.ends[c.ID] == "late" { // it takes most of a minute
 		delete(h.ends, c.ID)
 		h.jump = 50 * time.Second
@@ -164,6 +169,9 @@ func (h *hive) Go(c flow.Call) error {
 
 // act adds the action to the end of a turn.
 func (h *hive) act(end swarm.CallEnd) swarm.CallEnd {
+	if end.ID == h.waited {
+		end.Waited = time.Hour
+	}
 	what, _, _ := strings.Cut(h.acts[end.ID], " ")
 	if agent, _, _ := strings.Cut(end.ID, "/"); h.same[agent] {
 		end.Output = "the same"
@@ -313,6 +321,8 @@ func TestSwarm(t *testing.T) {
 			begin + "go a/1/1; go b/1/1; task_retrying a for room; agent_ended b: done; return b; go a/1/2; agent_ended a: done; return a; go supervisor/2/1; run_ended completed 0"},
 		{"the wait for room is none of its time", "a b", few(1), hive{queue: time.Hour, world: world{ends: map[string]string{"a/1/1": "crowded"}}, acts: map[string]string{"b/1/1": "done", "a/1/2": "done"}},
 			begin + "go a/1/1; go b/1/1; task_retrying a for room; agent_ended b: done; return b; go a/1/2; agent_ended a: done; return a; go supervisor/2/1; run_ended completed 0"},
+		{"nor is the wait for the budget of another run", "a", few(2), hive{world: world{ends: map[string]string{"a/1/1": "waited"}}, acts: map[string]string{"a/1/1": "search ok", "a/2/1": "done"}},
+			begin + "go a/1/1; go action/a/1/1; go a/2/1; agent_ended a: done; return a; run_ended completed 0"},
 		{"each end of a turn lets one of those that wait try again", "a b c", few(2), hive{world: world{ends: map[string]string{"a/1/1": "crowded", "b/1/1": "crowded"}},
 			acts: map[string]string{"a/1/2": "done", "b/1/2": "done", "c/2/1": "done"}},
 			begin + "go a/1/1; go b/1/1; go c/1/1; task_retrying a for room; task_retrying b for room; go action/c/1/1; go a/1/2; agent_ended a: done; return a; go b/1/2; " +

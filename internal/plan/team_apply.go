@@ -157,6 +157,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State, m.Called = MemberIdle, false
 	t.makeRoom(m, &end)
+	t.giveTime(m, end.Waited)
 	waits, fits := t.Outlasts(m, &end), t.MayFit(m, &end)
 	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {

@@ -39,11 +39,15 @@ func (t *Team) holdBackMember(m *Member) {
 	case held && m.HeldAt.IsZero():
 		m.HeldAt = t.Now
 	case !held && !m.HeldAt.IsZero():
-		by := t.Now.Sub(m.HeldAt)
-		t.postponeReplies(m.Name, by)
-		t.postponeEnd(m, by)
+		t.giveTime(m, t.Now.Sub(m.HeldAt))
 		m.HeldAt = time.Time{}
 	}
+}
+
+// giveTime gives a member back the time in which it could do nothing.
+func (t *Team) giveTime(m *Member, by time.Duration) {
+	t.postponeReplies(m.Name, by)
+	t.postponeEnd(m, by)
 }
 
 // HeldBack returns the providers with a limit that an agent uses, or all with one if agent is "".

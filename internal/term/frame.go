@@ -385,8 +385,8 @@ func (f Frame) detail(t *view.Task, width int) string {
 		if child, ok := f.Children[t.Name]; ok {
 			said = child.work()
 		}
-		if t.Attempt > 1 {
-			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
+		if n := t.Tries(); n > 1 {
+			said = strings.TrimRight("attempt "+strconv.Itoa(n)+": "+said, ": ")
 		}
 		return f.mailDetail(t, said)
 	case swarm.Idle, swarm.Pending:

@@ -228,8 +228,10 @@ func aloneWith(a *swarm.Approval) string {
 func startedTurn(t *view.Task, e *swarm.Event, kind swarm.RunKind) string {
 	_, number := plan.OfTurn(e.Turn)
 	switch {
-	case t.Attempt > 1:
-		return fmt.Sprintf("attempt %d started", t.Attempt)
+	case t.Tries() > 1:
+		return fmt.Sprintf("attempt %d started", t.Tries())
+	case t.Crowded > 0:
+		return "started"
 	case kind == swarm.TeamRun && number > 1:
 		return fmt.Sprintf("started (turn %d)", number)
 	case kind == swarm.TeamRun:

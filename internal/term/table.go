@@ -226,8 +226,8 @@ func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 		Cut(9)
 	for _, task := range p.Tasks {
 		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), Cached(task.Usage), Dollars(task.Usage), "", reason(&task)}
-		if task.Attempt > 1 {
-			row[3] = strconv.Itoa(task.Attempt)
+		if n := task.Tries(); n > 1 {
+			row[3] = strconv.Itoa(n)
 		}
 		if task.Busy > 0 {
 			row[4] = Duration(task.Busy)

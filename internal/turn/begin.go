@@ -32,6 +32,9 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.turn, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(start)}}
 	seqs, err := r.Log.Append(ctx, b)
 	r.clearPending(w)
+	if err == nil {
+		w.began = seqs[0]
+	}
 	if err == nil && w.need != (swarm.Usage{}) {
 		return nil, r.verdict(seqs[0])
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"swarm"
 	"swarm/internal/plan"
@@ -238,8 +239,10 @@ func (w *work) limited() []swarm.Budget {
 // decides.
 func (r *Runner) reserve(ctx context.Context, w *work) error {
 	if r.Parent != nil { // the lock keeps the totals in order on their way to the parent
+		began := time.Now()
 		r.parent.Lock()
 		defer r.parent.Unlock()
+		defer func() { w.waited = time.Since(began).Truncate(time.Millisecond) }()
 	}
 	total, err := r.reserveOwn(w)
 	if err == nil && r.Parent != nil && total != (swarm.Usage{}) {

@@ -179,6 +179,38 @@ func TestAFirstRequestWithoutRoomMayWait(t *testing.T) {
 	}
 }
 
+// The end of a swarm's turn says how long the turn waited for the budget of the run whose task the
+// swarm does.
+func TestAWaitForTheParentsBudgetIsTold(t *testing.T) {
+	var crowded error
+	parent, _ := newBudget(t, 2, swarm.Budget{Tokens: 1000})
+	var w worker
+	w = parent.owner(parent.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		if r.Task == "t2" {
+			crowded = r.Reserve(swarm.Usage{InputTokens: 400})
+			return provider.Reply{Free: true}, crowded
+		}
+		parent.check(r.Reserve(swarm.Usage{InputTokens: 800}))
+		_, err := w.Do(t.Context(), "root", task(2))
+		parent.check(err)
+		return says(10)(ctx, r)
+	})
+	_, err := w.Do(t.Context(), "root", task(1))
+	parent.check(err)
+	child, _ := newBudget(t, 1, swarm.Budget{Tokens: 1000})
+	c := child.owner(child.log, says(10))
+	c.Parent = func(swarm.Usage) error { return crowded }
+	c.ParentRoom = func(context.Context, swarm.Usage) error {
+		<-time.After(2 * time.Millisecond)
+		return nil
+	}
+	r, err := c.Do(t.Context(), "root", task(1))
+	child.ended(r, err, "")
+	if r.Waited < time.Millisecond {
+		t.Errorf("the turn ended as %+v", r.CallEnd)
+	}
+}
+
 // A run that is resumed after a crash has the budget that its log leaves. A cut start counts once,
 // with its reservation.
 func TestABudgetOutlivesItsWorkers(t *testing.T) {

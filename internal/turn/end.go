@@ -27,7 +27,7 @@ func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (f
 		return flow.Result{}, why
 	}
 	end := failure(why)
-	end.Unbegun = true
+	end.Unbegun, end.Waited = true, w.waited
 	_, end.Crowded = errors.AsType[crowdedError](why)
 	return r.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
@@ -64,7 +64,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten, end.SessionTotal, end.Provider = end.Session != reply.Session, reply.SessionTotal, w.substitute()
-	end.Requests = reply.Requests
+	end.Requests, end.Waited = reply.Requests, w.waited
 	end.Outside = w.violation.files()
 	b := swarm.Batch{Absent: []string{w.nextStart()}}
 	var output []byte

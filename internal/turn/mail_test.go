@@ -13,6 +13,8 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/flow"
+	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
@@ -42,14 +44,14 @@ func newTeam(t *testing.T, kind string, approvals swarm.Approvals) *team {
 	b.check(err)
 	role, _, err := prompt.Parse(prompt.Source{File: "role.md", Text: []byte("You are kind.")}, nil)
 	b.check(err)
-	plan := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: kind}}, Groups: []swarm.Group{{Iterations: 9}}, Approvals: approvals,
+	p := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: kind}}, Groups: []swarm.Group{{Iterations: 9}}, Approvals: approvals,
 		Edges: []swarm.Edge{{From: "planner", To: "coder", Both: true}}}
 	for _, name := range []string{"planner", "coder"} {
-		plan.Agents = append(plan.Agents, swarm.Agent{Name: name, Provider: "team", Role: swarm.HashOf(role.Marshal())})
-		plan.Tasks = append(plan.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})
+		p.Agents = append(p.Agents, swarm.Agent{Name: name, Provider: "team", Role: swarm.HashOf(role.Marshal())})
+		p.Tasks = append(p.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})
 	}
 	b.append(role.Marshal(), swarm.Event{Kind: swarm.RunStarted})
-	b.append(text.Marshal(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: b.json(plan)})
+	b.append(text.Marshal(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: b.json(p)})
 	return b
 }
 
@@ -484,5 +486,52 @@ func TestASessionIsForgotten(t *testing.T) {
 	b.do(later(ask("coder", 3, 1)), remembers)
 	if seen["coder/2/1"].Session != "s-coder/1/1" || seen["coder/3/1"].Session != "" {
 		t.Errorf("sessions of coder: %q, then %q", seen["coder/2/1"].Session, seen["coder/3/1"].Session)
+	}
+}
+
+// An overtaker is a log that gets a message right before the first start of a turn.
+type overtaker struct {
+	swarm.Log
+	send func()
+}
+
+func (o *overtaker) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	if send := o.send; send != nil && len(b.Events) > 0 && b.Events[0].Kind == swarm.TurnStarted {
+		o.send = nil
+		send()
+	}
+	return o.Log.Append(ctx, b)
+}
+
+// A message that comes between the prompt of a swarm's answer and the start of that turn stands in
+// the prompt of the next attempt. No model is asked before, and no budget is used.
+func TestAMessageThatOvertakesTheAnswerIsRead(t *testing.T) {
+	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	b, query := &team{&bench{t, log}, "script"}, []byte("Compare two markets")
+	b.append(query, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: b.json(swarm.Plan{Kind: swarm.SwarmRun, Team: &swarm.Team{Lead: swarm.Supervisor, Mode: swarm.AutoMode},
+		Providers: []swarm.ProviderSpec{{Name: "team", Kind: "script"}}, Agents: []swarm.Agent{{Name: swarm.Supervisor, Provider: "team"}}, Swarm: &swarm.Swarm{Query: swarm.HashOf(query)}})})
+	var asked []string
+	h := b.runner(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		asked = append(asked, r.Prompt)
+		return provider.Reply{Output: []byte("The answer.")}, nil
+	})
+	h.Log = &overtaker{b.log, func() {
+		_, err := h.AgentAPI.FromUser(t.Context(), mail.Draft{To: swarm.Supervisor, Message: "Mind Samsung"})
+		b.check(err)
+	}}
+	c := ask(swarm.Supervisor, 1, 1)
+	c.Want = plan.WantAnswer
+	r, err := h.Do(t.Context(), "root", c)
+	if err != nil || r.Status != swarm.CallCut || r.Kind != swarm.CutToSpeak || r.Usage != (swarm.Usage{}) || len(asked) > 0 {
+		t.Fatalf("%+v, %v, asked %q", r.CallEnd, err, asked)
+	}
+	c.ID, c.Attempt = "supervisor/1/2", 2
+	r, err = h.Do(t.Context(), "root", c)
+	if err != nil || r.Status != swarm.CallOK || len(asked) != 1 || !strings.Contains(asked[0], "Mind Samsung") {
+		t.Errorf("%+v, %v, asked %q", r.CallEnd, err, asked)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -56,6 +57,23 @@ func (r *Runner) unread(w *work) ([]mail.Item, error) {
 		w.inputs.Upto = items[len(items)-1].Seq
 	}
 	return items, err
+}
+
+// overtaken returns an error if mail came between the making of the prompt for a swarm's answer and
+// the turn's start. The run ends with that turn, so no later prompt would have the mail. Another attempt
+// has it. Mail that comes after the start is refused.
+func (r *Runner) overtaken(w *work) error {
+	if w.c.Want != plan.WantAnswer || r.AgentAPI == nil {
+		return nil
+	}
+	items, err := r.AgentAPI.Unread(w.c.Agent, w.inputs.From, maxInbox)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(items, func(i mail.Item) bool { return i.Seq > w.inputs.Upto && i.Seq < w.began }) {
+		return swarm.Errorf(swarm.CutToSpeak, "a message came before the answer was begun")
+	}
+	return nil
 }
 
 // goalAgain returns the goal of a team if the agent has consumed it in an earlier turn, and the turn

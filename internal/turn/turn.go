@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/action"
@@ -95,8 +96,10 @@ type work struct {
 	spec       swarm.ProviderSpec
 	model      string
 	start      int                  // the number of this start; more than 1 after a crash
+	began      int64                // the number of that start's event
 	made       prompt.Prompt        // the full prompt
 	need       swarm.Usage          // the part of the budget that the start reserves
+	waited     time.Duration        // how long it waited for the budget of the parent run
 	inputs     swarm.Inputs         // the mail in the prompt; at the end also the mail read by tools
 	packs      []string             // refs of the context packs that came with that mail
 	topics     int64                // the newest topic entry in the prompt
@@ -276,6 +279,9 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 	}
 	if err := r.unverifiable(w); err != nil {
 		return provider.Reply{}, nil, err
+	}
+	if err := r.overtaken(w); err != nil {
+		return provider.Reply{Free: true}, nil, err
 	}
 	p, err := r.providerOf(w)
 	if err != nil {

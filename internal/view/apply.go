@@ -68,7 +68,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	}
 	switch e.Kind {
 	case swarm.TaskStarted:
-		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason, t.Hint = e.Time, time.Time{}, 0, "", "", ""
+		t.Started, t.Ended, t.Attempt, t.Crowded, t.Kind, t.Reason, t.Hint = e.Time, time.Time{}, 0, 0, "", "", ""
 	case swarm.TurnStarted:
 		err = t.turnStarted(r, e)
 	case swarm.TurnEnded:
@@ -138,9 +138,16 @@ func unusable(e *swarm.Event, format string, args ...any) error {
 // why reads kind and reason from a body.
 func (t *task) why(e *swarm.Event) error {
 	t.Kind, t.Reason = "", ""
+	attempt := 0
 	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
 		switch string(m.key) {
+		case "attempt":
+			ok = setInt(&attempt, m.value)
+		case "room": // an agent of a swarm begins an iteration with its first attempt
+			if t.Crowded++; attempt == 1 {
+				t.Crowded = 1
+			}
 		case "kind":
 			ok = set(&t.Kind, m.value)
 		case "reason":
@@ -174,6 +181,9 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 		case "reserves":
 			ok = setUsage(&t.Reserved, m.value)
 		}
+	}
+	if t.Attempt == 1 {
+		t.Crowded = 0
 	}
 	if r.team != nil {
 		r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
@@ -365,7 +375,7 @@ func (r *Run) iterate(e *swarm.Event) error {
 	r.sched.Iterate(body.Group)
 	for _, i := range g.members {
 		t := &r.tasks[i]
-		t.Iteration, t.Attempt, t.Kind, t.Reason, t.Hint = g.Iteration, 0, "", "", ""
+		t.Iteration, t.Attempt, t.Crowded, t.Kind, t.Reason, t.Hint = g.Iteration, 0, 0, "", "", ""
 		t.Started, t.Ended, t.Began = time.Time{}, time.Time{}, time.Time{}
 	}
 	return nil

@@ -153,6 +153,10 @@ type Notice struct {
 
 const keptNotices = 20
 
+// Tries returns how many attempts of this iteration have begun. The budget had no room for the others,
+// so they do not count for people.
+func (t *Task) Tries() int { return t.Attempt - t.Crowded }
+
 // A Task is the state of a task in its group's current iteration, with its results so far.
 type Task struct {
 	Name       string          `json:"name"`
@@ -162,9 +166,10 @@ type Task struct {
 	Waits      []Wait          `json:"waits,omitempty"` // what it waits for and why
 	Iteration  int             `json:"iteration"`
 	Iterations int             `json:"iterations"`
-	Attempt    int             `json:"attempt"`          // of its last turn in this iteration
-	Turn       swarm.TurnID    `json:"turn,omitempty"`   // its last turn
-	Started    time.Time       `json:"started,omitzero"` // in this iteration
+	Attempt    int             `json:"attempt"`           // of its last turn in this iteration
+	Crowded    int             `json:"crowded,omitempty"` // how many attempts of this iteration never began, for lack of room in the budget
+	Turn       swarm.TurnID    `json:"turn,omitempty"`    // its last turn
+	Started    time.Time       `json:"started,omitzero"`  // in this iteration
 	Ended      time.Time       `json:"ended,omitzero"`
 	Busy       time.Duration   `json:"busy_ns,omitempty"` // total time of its turns, over all iterations
 	Kind       swarm.ErrorKind `json:"kind,omitempty"`    // why it failed, was skipped, was cancelled or is retried

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 17
+const Version = 18
 
 // A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
 // each, so that they can be read one by one. Its size depends on the plan, not on the log. The
