@@ -53,6 +53,9 @@ type Exchange struct {
 	Messages Hash  `json:"messages"`          // the messages after it: a list of [ChatMessage]
 	Bytes    int64 `json:"bytes"`             // of both
 	Results  int64 `json:"results,omitempty"` // the part of Bytes that results of tools are, as far as it can be left out
+	// Line is the length of a line that has all words of the turn, without long results of tools. 0 =
+	// they are too many.
+	Line int64 `json:"line,omitempty"`
 	// LeftOut is how many results of tools were left out of later requests of the turn itself.
 	LeftOut int `json:"left_out,omitempty"`
 }

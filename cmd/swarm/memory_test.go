@@ -30,8 +30,8 @@ func afterTool(r modeltest.Request) bool {
 }
 
 // In 50 turns with 100 KB of tool results each, a model over HTTP is sent no more than its context
-// has. From the tenth turn on, ten turns send at most an eighth more than ten earlier ones. The model
-// still knows what it was told in the first turn.
+// has. From the tenth turn on, the bytes stay the same: ten turns send at most 2 % more than ten
+// earlier ones. The model still knows what it was told in the first turn.
 func TestFiftyTurnsWithinTheContext(t *testing.T) {
 	t.Parallel()
 	const tokens = 60_000
@@ -80,8 +80,8 @@ func TestFiftyTurnsWithinTheContext(t *testing.T) {
 					t.Errorf("request %d has %d bytes, more than %d", i, len(r.Body), room)
 				}
 			}
-			// A session is cut in steps, so turns differ. Each turn leaves a line behind, until these are cut too.
-			if least, most := slices.Min(sent[1:]), slices.Max(sent[1:]); most > least*9/8 {
+			// A session is cut in steps, so turns differ. Each turn leaves a line behind.
+			if least, most := slices.Min(sent[1:]), slices.Max(sent[1:]); most > least*51/50 {
 				t.Errorf("by ten turns, %d bytes are sent first", sent)
 			}
 			t.Logf("by ten turns, %d bytes are sent first", sent)

@@ -31,7 +31,7 @@ type exchanged struct {
 	turn   swarm.TurnID
 	output swarm.Hash
 	short  []swarm.ChatMessage // the messages without the results of tools; nil = not made yet
-	line   string              // the turn in one line of a summary; "" = not made yet
+	text   string              // the turn in one line of a summary; "" = not made yet
 }
 
 // Defaults of [swarm.ContextLimits]. A model whose context window is known is sent at most half of
@@ -43,9 +43,10 @@ const (
 )
 
 const (
-	summaryLine  = 160 // bytes of each part of a line of a summary
-	summaryShare = 8   // a summary is at most this part of the limit
-	leastRoom    = 4   // the turns after a long first prompt have at least this part of the limit
+	summaryPart  = 160 // bytes of each part of a line of a summary
+	summaryLine  = 3 * summaryPart
+	summaryShare = 8 // a summary is at most this part of the limit
+	leastRoom    = 4 // the turns after a long first prompt have at least this part of the limit
 )
 
 // continues says whether the turn continues its agent's session. A desk is another folder each time.
@@ -152,7 +153,9 @@ func (r *Runner) cutSession(w *work) (*conversation, error) {
 //  1. The oldest turns lose the results of their tools.
 //  2. If the newest Keep turns take more than half of the room, they lose their results too, except
 //     for the very newest turn. Otherwise each turn would need a cut, and caching would be useless.
-//  3. The oldest turns lose everything but a line.
+//  3. Of the oldest turns, those whose line has all of their words become that line. So the turns
+//     without results do not make each step larger than the one before.
+//  4. The oldest turns lose everything but a line.
 //
 // The texts of the newest Keep turns are cut only if these texts alone do not fit. The first prompt
 // is never cut. However long it is, the turns have at least 1/leastRoom of the limit.
@@ -172,6 +175,9 @@ func (c *conversation) cut(h swarm.History, limits swarm.ContextLimits) swarm.Hi
 		}
 		for h.Short < h.Turns-1 && kept > room/2 && size() > room/2 {
 			h.Short++
+		}
+		for h.Dropped < min(old, h.Short) && c.turns[h.Dropped].Line > 0 && c.lines(h.Dropped+1) <= most/summaryShare {
+			h.Dropped++
 		}
 		if size() > room*3/4 {
 			for h.Dropped < old && size() > room/2 {
@@ -193,7 +199,7 @@ func (c *conversation) cut(h swarm.History, limits swarm.ContextLimits) swarm.Hi
 // size estimates the bytes of a history.
 func (c *conversation) size(h swarm.History, most int64) (n int64) {
 	if h.Dropped > 0 {
-		n = int64(len(c.first)) + min(int64(h.Dropped)*3*summaryLine, most/summaryShare)
+		n = int64(len(c.first)) + min(c.lines(h.Dropped), most/summaryShare)
 	}
 	for i := h.Dropped; i < h.Turns; i++ {
 		if n += c.turns[i].Bytes; i < h.Short {
@@ -201,6 +207,14 @@ func (c *conversation) size(h swarm.History, most int64) (n int64) {
 		}
 	}
 	return n
+}
+
+// lines estimates the bytes of the lines of the oldest n turns.
+func (c *conversation) lines(n int) (all int64) {
+	for i := range c.turns[:n] {
+		all += cmp.Or(c.turns[i].Line, summaryLine)
+	}
+	return all
 }
 
 // historyMessages makes the messages of a history. The first prompt of the session is always there: it has
@@ -262,35 +276,43 @@ func (r *Runner) summarize(turns []exchanged, room int64) (string, error) {
 	var lines []string
 	for i := len(turns) - 1; i >= 0; i-- {
 		t := &turns[i]
-		if err := r.describe(t); err != nil {
+		if err := r.describe(t, i == 0); err != nil {
 			return "", err
 		}
-		if room -= int64(len(t.line)); room < 0 {
+		if room -= int64(len(t.text)); room < 0 {
 			lines = append(lines, fmt.Sprintf("- %d earlier turns are not listed\n", i+1))
 			break
 		}
-		lines = append(lines, t.line)
+		lines = append(lines, t.text)
 	}
 	slices.Reverse(lines)
-	return "The turns after this were left out to save room. A summary of them, oldest first:\n" + strings.Join(lines, ""), nil
+	return "The turns after this were left out to save room. A summary of them, oldest first: what you were told, did and answered.\n" + strings.Join(lines, ""), nil
 }
 
-// describe makes the line of a turn: the text of the task and the mail, the messages that the agent
-// sent, and its answer.
-func (r *Runner) describe(t *exchanged) error {
-	if t.line != "" {
+// describe makes the line of a turn, if it is not made yet.
+func (r *Runner) describe(t *exchanged, first bool) error {
+	if t.text != "" {
 		return nil
 	}
-	head := func(text string) string { return excerpt.Head(excerpt.OneLine(text), summaryLine) }
 	told, err := r.Log.Body(t.Sent)
 	if err != nil {
 		return err
 	}
-	said, err := r.said(t, true)
-	if err != nil {
-		return err
+	said, err := swarm.ReadMessages(r.Log.Body, t.Exchange, t.output)
+	if err == nil {
+		t.text = summaryOf(t.turn, prompt.Words(string(told[t.Stable:])), said, first)
 	}
-	line := "- turn " + string(t.turn) + ": told: " + head(prompt.Words(string(told[t.Stable:])))
+	return err
+}
+
+// summaryOf makes the line of a turn: all of its words, if they have room in one. Otherwise it has
+// the text of the task and the mail, the messages that the agent sent, and its answer.
+func summaryOf(turn swarm.TurnID, told string, said []swarm.ChatMessage, first bool) string {
+	if line := wholeLine(turn, told, said, first); line != "" {
+		return line
+	}
+	head := func(text string) string { return excerpt.Head(excerpt.OneLine(text), summaryPart) }
+	line := "- " + string(turn) + ": " + head(told)
 	var used []string
 	for _, m := range said {
 		for _, c := range m.Calls {
@@ -311,18 +333,52 @@ func (r *Runner) describe(t *exchanged) error {
 	} else {
 		line += "; no answer"
 	}
-	t.line = line + "\n"
-	return nil
+	return line + "\n"
+}
+
+// wholeLine makes a line that has all words of a turn, except for long results of tools. It is empty
+// if the words have no room in a line. Those of the session's first prompt are in the session anyway.
+func wholeLine(turn swarm.TurnID, told string, said []swarm.ChatMessage, first bool) string {
+	if first {
+		told = "the text above"
+	}
+	line := "- " + string(turn) + ": " + strings.TrimSpace(told)
+	for i, m := range said {
+		for _, r := range m.Results {
+			if len(r.Text) <= swarm.ShortResult {
+				line += " = " + r.WithoutImages().Text
+			}
+		}
+		switch {
+		case i == len(said)-1 && m.Role == swarm.RoleAssistant:
+			line += "; answer: " + m.Text
+		case m.Text != "":
+			line += "; said: " + m.Text
+		}
+		for _, c := range m.Calls {
+			line += "; " + c.Name + " " + c.Args
+		}
+		if len(line) > summaryLine {
+			return ""
+		}
+	}
+	if n := len(said); n == 0 || said[n-1].Role != swarm.RoleAssistant {
+		line += "; no answer"
+	}
+	if line = excerpt.OneLine(line) + "\n"; len(line) > summaryLine {
+		return ""
+	}
+	return line
 }
 
 // exchange returns what a turn adds to its session, and its messages as they are stored. The output
 // is not stored twice.
 func (r *Runner) exchange(w *work, reply provider.Reply, output []byte) (*swarm.Exchange, []byte) {
 	x := swarm.Exchange{Sent: swarm.HashOf([]byte(w.sent)), Stable: w.stable, Bytes: int64(len(w.sent)), LeftOut: reply.LeftOut}
-	stored := make([]swarm.ChatMessage, len(reply.Messages))
+	stored, said := make([]swarm.ChatMessage, len(reply.Messages)), make([]swarm.ChatMessage, len(reply.Messages))
 	for i, m := range reply.Messages {
 		m = m.MapTexts(func(text string) string { return string(r.redact([]byte(text))) })
-		x.Bytes += m.Size()
+		x.Bytes, said[i] = x.Bytes+m.Size(), m
 		for _, result := range m.Results {
 			x.Results += max(0, int64(len(result.Text))-swarm.ShortResult) + result.ImagesSize()
 		}
@@ -331,6 +387,7 @@ func (r *Runner) exchange(w *work, reply provider.Reply, output []byte) (*swarm.
 		}
 		stored[i] = m
 	}
+	x.Line = int64(len(wholeLine(swarm.TurnID(w.c.ID), prompt.Words(w.sent[w.stable:]), said, w.session == "")))
 	text := swarm.Encode(stored)
 	x.Messages = swarm.HashOf(text)
 	return &x, text

@@ -109,7 +109,7 @@ func TestASessionIsToldAgainWhatIsLeftOut(t *testing.T) {
 	if sent < 2 || sent > 14 {
 		t.Errorf("the finding was sent again %d times", sent)
 	}
-	if begin := asked.History[0].Text; !strings.Contains(begin, "- turn coder/2/1: told: planner: see one Context: contextpack://pack/one Work.; tools:") {
+	if begin := asked.History[0].Text; !strings.Contains(begin, "- coder/2/1: planner: see one Context: contextpack://pack/one Work.; tools:") {
 		t.Errorf("the summary is\n%s", begin)
 	}
 	b.do(ask("planner", 2, 1), sendsPacks("one"))
