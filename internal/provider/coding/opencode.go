@@ -158,6 +158,7 @@ type opencodeListener struct {
 	*turn
 	lastMessage string       // the agent's last message
 	denied      *swarm.Error // the first permission that was refused
+	stops       bool         // opencode takes no further step
 	sum         swarm.Usage  // of the steps so far
 	failing     bool         // the model could not be reached, and nothing has come since
 }
@@ -249,14 +250,16 @@ func (e *opencodeListener) reportTool(l *opencodeLine) {
 	failed := state.Status == "error"
 	e.startTool(part.CallID, part.Tool, state.Input, input.FilePath)
 	e.endTool(part.CallID, state.Output+state.Error, failed)
-	if failed && e.denied == nil &&
-		(strings.Contains(state.Error, "rejected permission") || strings.Contains(state.Error, "prevents you from using")) {
+	rejected := failed && strings.Contains(state.Error, "rejected permission")
+	if e.denied == nil && (rejected || failed && strings.Contains(state.Error, "prevents you from using")) {
 		e.denied = e.deniedError(part.Tool, string(state.Input), part.Tool)
 	}
+	e.stops = e.stops || rejected
 }
 
-// endStep takes the end of one call of the model with its tool calls. The last step ends the turn,
-// and after a refused permission there is no other step.
+// endStep takes the end of one call of the model with its tool calls. The last step ends the turn.
+// After a permission that nobody was there to give, there is no other step. What a rule refuses is
+// told to the model, and opencode goes on.
 func (e *opencodeListener) endStep(l *opencodeLine) {
 	k := l.Part.Tokens.Value
 	f := provider.Figures{Unusable: l.Part.Tokens.Unusable || l.Part.Cost.Unusable}
@@ -266,6 +269,8 @@ func (e *opencodeListener) endStep(l *opencodeLine) {
 	e.sum = e.sum.Plus(f.Usage(in, out, cached, usd))
 	e.setUsage(e.sum)
 	switch reason := l.Part.Reason; {
+	case e.denied != nil && !e.stops && reason == "tool-calls":
+		e.setFault(e.denied)
 	case e.denied != nil:
 		e.setOutput(e.lastMessage)
 		e.fail(e.denied)

@@ -80,6 +80,43 @@ func TestOpencodeFiles(t *testing.T) {
 	wantKind(t, turn.fault, swarm.NoResult)
 }
 
+// A tool that a rule refuses is told to the model, and opencode goes on: the turn ends with its last
+// step, and has failed. A permission that nobody gives ends it at once.
+func TestOpencodeGoesOnAfterARule(t *testing.T) {
+	a, err := open(swarm.ProviderSpec{Name: "o", Kind: "opencode"}, provider.Options{Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, goesOn := range map[string]bool{
+		"The user has specified a rule which prevents you from using this specific tool call.": true,
+		"The user rejected permission to use this specific tool call.":                         false,
+	} {
+		turn := a.newTurn(provider.Request{Agent: "coder"}, func(swarm.Delta) {}, "x", launch{}, false)
+		defer turn.modelWait.Stop()
+		ended := func() bool {
+			select {
+			case <-turn.ended:
+				return true
+			default:
+				return false
+			}
+		}
+		turn.hearLine([]byte(`{"type":"tool_use","sessionID":"s","part":{"tool":"write","callID":"1","state":{"status":"error","input":{"filePath":"/w/a.go"},"error":"` + text + `"}}}`))
+		turn.hearLine([]byte(`{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","tokens":{"input":1,"output":2}}}`))
+		if ended() == goesOn {
+			t.Errorf("%s: the turn has ended: %v", text, ended())
+		}
+		if goesOn {
+			turn.hearLine([]byte(`{"type":"text","sessionID":"s","part":{"text":"I may not."}}`))
+			turn.hearLine([]byte(`{"type":"step_finish","sessionID":"s","part":{"reason":"stop","tokens":{"input":1,"output":2}}}`))
+			if output := turn.reply(0).Output; !ended() || string(output) != "I may not." {
+				t.Errorf("it says %q", output)
+			}
+		}
+		wantKind(t, turn.fault, swarm.Denied)
+	}
+}
+
 func TestOpencodeSettings(t *testing.T) {
 	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: swarm.ToolEndpoint{URL: "http://127.0.0.1:9", Token: "t"}}
 	l := opencode{}.launch(r, "ses_1", nil)

@@ -152,13 +152,18 @@ func (t *turn) setOutput(message string) {
 	_, _ = t.output.Write([]byte(t.redactor.String(strings.ToValidUTF8(message, "\uFFFD"))))
 }
 
-// fail ends the turn with an error. The first error counts.
+// fail ends the turn with an error.
 func (t *turn) fail(err *swarm.Error) {
+	t.setFault(err)
+	t.markEnded()
+}
+
+// setFault has the turn fail when it ends. The first error counts.
+func (t *turn) setFault(err *swarm.Error) {
 	if t.fault == nil {
 		err.Msg = t.redactor.String(err.Msg)
 		t.fault = err
 	}
-	t.markEnded()
 }
 
 // failSessionLost ends the turn because the session to be continued does not exist.
