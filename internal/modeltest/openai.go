@@ -53,7 +53,7 @@ func (u Usage) openai() object {
 	return object{
 		"prompt_tokens":         u.Input,
 		"completion_tokens":     u.Output,
-		"prompt_tokens_details": object{"cached_tokens": u.Cached},
+		"prompt_tokens_details": object{"cached_tokens": u.Cached, "cache_write_tokens": u.Wrote},
 	}
 }
 

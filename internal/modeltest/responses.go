@@ -56,7 +56,7 @@ func readResponses(body []byte, r *Request) error {
 func (u Usage) responses() object {
 	return object{
 		"input_tokens":          u.Input,
-		"input_tokens_details":  object{"cached_tokens": u.Cached},
+		"input_tokens_details":  object{"cached_tokens": u.Cached, "cache_write_tokens": u.Wrote},
 		"output_tokens":         u.Output,
 		"output_tokens_details": object{"reasoning_tokens": 0},
 		"total_tokens":          u.Input + u.Output,

@@ -549,14 +549,16 @@ func TestCost(t *testing.T) {
 		{"anthropic", "claude-haiku-5-5", swarm.Price{}, modeltest.Usage{Input: 200_000}, .1},
 		{"anthropic", "claude-haiku-5-5", swarm.Price{}, modeltest.Usage{Input: 100_000}, .01},
 		{"openai", "gpt-6.1-terra", swarm.Price{}, modeltest.Usage{Input: 100_000, Output: 10_000, Cached: 50_000}, .05 + .05 + .0025},
+		{"openai", "gpt-6.1-terra", swarm.Price{}, modeltest.Usage{Input: 100_000, Cached: 50_000, Wrote: 40_000}, .01 + .0025 + .05},
+		{"responses", "gpt-5.6-sol", swarm.Price{}, modeltest.Usage{Input: 100_000, Cached: 50_000, Wrote: 40_000}, .04 + .02 + .2},
+		{"responses", "gpt-5.5", swarm.Price{}, modeltest.Usage{Input: 100_000, Wrote: 40_000}, .5},
 		{"openai", "llama", swarm.Price{}, modeltest.Usage{Input: 1_000_000}, 0},
 		{"openai", "gpt-5", swarm.Price{Input: 7}, modeltest.Usage{Input: 1_000_000}, 0}, // a price in the file turns list prices off
 	} {
 		b := newBench(t, c.kind, modeltest.Answer{Text: "x", Usage: c.usage})
-		b.model = open(t, swarm.ProviderSpec{Kind: c.kind, BaseURL: b.server.URL, Price: c.price})
-		if c.kind == "openai" {
-			b.model = open(t, swarm.ProviderSpec{Kind: c.kind, BaseURL: b.server.URL + "/v1", Price: c.price})
-		}
+		spec := specOf(c.kind, b.server.URL)
+		spec.Price = c.price
+		b.model = open(t, spec)
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?", Model: c.model})
 		if err != nil || math.Abs(reply.Usage.USD-c.want) > 1e-9 {
 			t.Errorf("%s: $%v, want $%v, %v", c.model, reply.Usage.USD, c.want, err)

@@ -284,6 +284,7 @@ type openaiUsage struct {
 	Completion int64 `json:"completion_tokens"`
 	Details    struct {
 		Cached int64 `json:"cached_tokens"`
+		Wrote  int64 `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Hit  int64    `json:"prompt_cache_hit_tokens"` // DeepSeek's name of cached_tokens
 	Cost *float64 `json:"cost"`                    // OpenRouter's, in US dollars
@@ -328,11 +329,12 @@ func (l *openaiListener) handleChunk(data []byte) error {
 		f := provider.Figures{Unusable: c.Usage.Unusable}
 		in, out := f.Count(u.Prompt), f.Count(u.Completion)
 		cached := min(max(f.Count(u.Details.Cached), f.Count(u.Hit)), in)
+		wrote := min(f.Count(u.Details.Wrote), in-cached)
 		if u.Cost != nil {
 			usd := f.Dollars(*u.Cost)
 			l.answer.usd = &usd
 		}
-		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
+		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached - wrote, Out: out, Read: cached, Wrote: wrote}, f.Unusable
 	}
 	l.answer.model = cmp.Or(decodeText(c.Model), l.answer.model)
 	l.answer.heard = l.answer.heard || c.Choices != nil || c.Usage.Given

@@ -175,6 +175,7 @@ type responsesUsage struct {
 	Output  int64 `json:"output_tokens"` // reasoning is a part of it
 	Details struct {
 		Cached int64 `json:"cached_tokens"`
+		Wrote  int64 `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 }
 
@@ -239,7 +240,8 @@ func (l *responsesListener) handleEnd(data []byte) error {
 		f := provider.Figures{Unusable: r.Usage.Unusable}
 		in, out := f.Count(u.Input), f.Count(u.Output)
 		cached := min(f.Count(u.Details.Cached), in)
-		a.tokens, a.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
+		wrote := min(f.Count(u.Details.Wrote), in-cached)
+		a.tokens, a.unusable = providerkind.Tokens{In: in - cached - wrote, Out: out, Read: cached, Wrote: wrote}, f.Unusable
 	}
 	if !isNull(r.Error) {
 		return failureIn(data)
