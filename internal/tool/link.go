@@ -201,8 +201,27 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil {
 		stream := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
 		response.Body = &boundedBody{ReadCloser: response.Body, left: b.link.limit(), stream: stream, link: b.link}
+		if r.Header.Get("Mcp-Session-Id") != "" && forgetsSession(response) {
+			_ = response.Body.Close()
+			response.StatusCode, response.Body = http.StatusNotFound, http.NoBody
+		}
 	}
 	return response, err
+}
+
+// forgetsSession reports whether a server does not know the session of a request. MCP wants a plain
+// 404 then, which is all that the library understands. Many servers send an error of JSON-RPC with it,
+// or 400 with a text about the session. Such a server has not done what it was asked.
+func forgetsSession(r *http.Response) bool {
+	if r.StatusCode != http.StatusBadRequest {
+		return r.StatusCode == http.StatusNotFound
+	}
+	text, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+	return bytes.Contains(bytes.ToLower(text), []byte("session"))
 }
 
 type boundedBody struct {

@@ -320,6 +320,50 @@ func TestServerThatForgets(t *testing.T) {
 	}
 }
 
+// Many servers answer 400 for a session that they forgot, or 404 with an error of JSON-RPC. In the
+// middle of a turn, a tool is called again in a new session. A refusal for another reason is not one.
+func TestServerThatForgetsInATurn(t *testing.T) {
+	var forgotten, answer, last atomic.Value
+	forgotten.Store("")
+	var status atomic.Int64
+	d := withSpec(t, overHTTP(t, "good", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id := r.Header.Get("Mcp-Session-Id")
+			if id != "" && id == forgotten.Load() {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(int(status.Load()))
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":%q},"id":null}`, answer.Load())
+				return
+			}
+			if id != "" {
+				last.Store(id)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}), "s.echo")
+	if _, err := d.box.Specs(t.Context()); err != nil { // the turn begins
+		t.Fatal(err)
+	}
+	for _, says := range []struct {
+		status int64
+		text   string
+		fails  bool
+	}{
+		{400, "Bad Request: No valid session ID provided", false},
+		{404, "Session not found", false},
+		{400, "Bad Request: no such colour", true},
+	} {
+		d.must("s__echo", "text", "one")
+		status.Store(says.status)
+		answer.Store(says.text)
+		forgotten.Store(last.Load())
+		got, err := d.call("s__echo", "text", "two")
+		if says.fails != (err != nil) || err == nil && got != "you said two" || err != nil && !strings.HasSuffix(err.Error(), "did not do echo: Bad Request") {
+			t.Errorf("%d, %s: %q, %v", says.status, says.text, got, err)
+		}
+	}
+}
+
 // Many servers answer 400 for a session that they forgot. The tools are listed in a new session, in
 // the turn that finds out. A server that refuses the new one too is reported in its own words.
 func TestServerThatForgetsBadly(t *testing.T) {
@@ -332,7 +376,7 @@ func TestServerThatForgetsBadly(t *testing.T) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			id := r.Header.Get("Mcp-Session-Id")
 			if id != "" && id == forgotten.Load() || refuses.Load() && bytes.Contains(body, []byte("tools/list")) {
-				http.Error(w, "no valid session", http.StatusBadRequest)
+				http.Error(w, "no", http.StatusBadRequest)
 				return
 			}
 			if id != "" {
