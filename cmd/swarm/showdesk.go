@@ -24,6 +24,9 @@ func (a *app) showDesks(run swarm.RunID, turns []view.Turn) error {
 		state, files, criteria := "", "", ""
 		if d.Status != nil {
 			state = d.Status.State
+			if step := view.DeskStep(*d.Status); step != "" && d.Delivered == nil {
+				state += ", " + step
+			}
 		}
 		if c := d.Delivered; c != nil {
 			met := 0

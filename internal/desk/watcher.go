@@ -23,6 +23,9 @@ type WatchOptions struct {
 	Patience time.Duration // of the readers: [DefaultPatience]
 	Confirm  time.Duration // of the readers: [DefaultConfirm]
 	NoNotify bool          // poll only
+	// Pause is the least time between two changes that are told of the same state, such as its
+	// progress. The last one is always told. 0 = each is told.
+	Pause time.Duration
 }
 
 const (
@@ -62,6 +65,7 @@ type watched struct {
 	read     time.Time // the last reading
 	due      time.Time // the next one, if it is early
 	told     *Reading  // the last that was told; nil = none
+	toldAt   time.Time // when
 	changes  chan Reading
 }
 
@@ -267,12 +271,21 @@ func (w *Watcher) look(it *watched, now time.Time) {
 	if reading.Writing || it.told != nil && same(*it.told, reading) {
 		return
 	}
-	it.told = &reading
+	if next := it.toldAt.Add(w.options.Pause); it.told != nil && next.After(now) && onlyProgress(*it.told, reading) {
+		w.plan(it, next) // it is read again then, so the newest progress is told
+		return
+	}
+	it.told, it.toldAt = &reading, now
 	select {
 	case <-it.changes: // the receiver has not taken it: this one is newer
 	default:
 	}
 	it.changes <- reading // only this goroutine sends, so there is room
+}
+
+// onlyProgress reports whether two readings have the same state, and no broken rule.
+func onlyProgress(a, b Reading) bool {
+	return a.Status.State == b.Status.State && a.Violation == nil && b.Violation == nil
 }
 
 // same reports whether two readings tell the same.

@@ -67,6 +67,30 @@ func TestWatcherTellsOfEachChange(t *testing.T) {
 	}
 }
 
+// TestWatcherTellsTheNewestProgress: changes within the pause are not lost, and a new state does not
+// wait for it.
+func TestWatcherTellsTheNewestProgress(t *testing.T) {
+	w := NewWatcher(WatchOptions{Poll: time.Hour, Pause: 50 * time.Millisecond})
+	defer w.Close()
+	d := newDesk(t)
+	changes := w.Add(d, Status{})
+	await(t, Pending, changes)
+	for _, step := range []string{"one", "two", "three"} {
+		replaceStatus(t, d, `{"state":"running","progress":{"current_step":"`+step+`"}}`)
+	}
+	for r := range changes {
+		if r.Status.Progress.CurrentStep == "three" {
+			break
+		}
+	}
+	slow := NewWatcher(WatchOptions{Poll: time.Hour, Pause: time.Hour})
+	defer slow.Close()
+	changes = slow.Add(d, Status{})
+	await(t, Running, changes)
+	replaceStatus(t, d, `{"state":"completed"}`)
+	await(t, Completed, changes)
+}
+
 // TestWatcherTellsOfViolations, and that a broken file that is mended is none.
 func TestWatcherTellsOfViolations(t *testing.T) {
 	w := NewWatcher(WatchOptions{Patience: time.Millisecond})

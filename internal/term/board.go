@@ -132,7 +132,9 @@ func (r *boardRun) Event(e *swarm.Event) {
 	}
 	r.lines.show(e, err)
 	if e.Kind == swarm.DeskChanged {
-		r.lineOf(e.Task).add("\n" + view.DescribeEvent(e) + "\n")
+		_ = swarm.UseBody(e, func(s swarm.DeskStatus) { // Apply has reported an event that cannot be read
+			r.lineOf(e.Task).add("\n" + view.DescribeProgress(s) + "\n")
+		})
 	}
 	if e.Kind == swarm.TurnEnded {
 		delete(r.saying, e.Task)

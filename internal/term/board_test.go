@@ -48,6 +48,8 @@ func TestBoard(t *testing.T) {
 	b.Delta("plan", termtest.Text("ne"))
 	b.Delta("plan", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 1234}})
 	b.WaitForFrame("plan  streaming  1/2", `second \x1b[2J line`, "1.2k", "code  waiting")
+	b.Tell(swarm.DeskChanged, "plan", "", swarm.DeskStatus{State: "running", Step: "drawing", Done: 3, Total: 5, Metrics: []byte(`{"files":12}`)})
+	b.WaitForFrame(`1.2k  3/5 drawing, {"files":12}`) // without the state, which the row has
 	b.CompleteTask("plan", 10)
 	b.WaitForFrame("plan  completed")
 	b.Press("p")

@@ -101,7 +101,7 @@ func (r *Runner) deskWatcher() *desk.Watcher {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.desks == nil {
-		r.desks = desk.NewWatcher(desk.WatchOptions{})
+		r.desks = desk.NewWatcher(desk.WatchOptions{Pause: progressPause})
 	}
 	return r.desks
 }
@@ -272,18 +272,14 @@ func (r *Runner) notice(w *work, reason, hint string) {
 }
 
 // progressPause is the least time between two events of the same state of a desk. A worker may write
-// its status a hundred times a second.
+// its status a hundred times a second. The newest progress is always told, after the pause.
 const progressPause = 500 * time.Millisecond
 
 // deskTeller returns the function that records what the worker writes about itself. It appends early, so
 // that other processes see it soon: nothing else may happen in the run for hours.
 func (r *Runner) deskTeller(w *work) func(desk.Status) {
-	last, at := desk.Pending, time.Time{}
+	last := ""
 	return func(s desk.Status) {
-		if s.State == last && (s.State == desk.Pending || time.Since(at) < progressPause) {
-			return
-		}
-		last, at = s.State, time.Now()
 		now := swarm.DeskStatus{State: string(s.State), Step: r.clean(s.Progress.CurrentStep), Done: s.Progress.StepsCompleted, Total: s.Progress.TotalSteps}
 		if metrics := r.clean(string(s.Metrics)); metrics != "" {
 			if now.Metrics = json.RawMessage(metrics); len(metrics) > maxNoted || !json.Valid(now.Metrics) {
@@ -293,6 +289,12 @@ func (r *Runner) deskTeller(w *work) func(desk.Status) {
 		if s.Error != nil {
 			now.Error = excerpt.Head(r.clean(s.Error.String()), maxNoted)
 		}
+		// The end of a worker's program reads the final state once more.
+		text := string(swarm.Encode(now))
+		if s.State == desk.Pending || text == last {
+			return
+		}
+		last = text
 		// The error may be dropped: a log that refuses this event also refuses the turn's end.
 		_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Early: true, Absent: []string{w.nextStart()},
 			Events: []swarm.Event{w.event(swarm.DeskChanged, now)}})

@@ -196,17 +196,35 @@ func describeAgent(e *swarm.Event) string {
 // DescribeDesk says in one line how far the worker at a desk is: running, 3/5 analyzing_data,
 // {"files_processed":12}.
 func DescribeDesk(s swarm.DeskStatus) string {
-	parts := []string{s.State}
-	step := s.Step
-	if s.Total > 0 {
-		step = strings.TrimSpace(fmt.Sprintf("%d/%d %s", s.Done, s.Total, s.Step))
+	parts := append([]string{s.State}, deskParts(s)...)
+	return "at its desk: " + strings.Join(parts, ", ")
+}
+
+// DescribeProgress is DescribeDesk for a narrow place that shows the state elsewhere: the progress
+// comes first.
+func DescribeProgress(s swarm.DeskStatus) string {
+	if parts := deskParts(s); len(parts) > 0 {
+		return strings.Join(parts, ", ")
 	}
-	for _, part := range []string{step, string(s.Metrics), s.Error} {
+	return DescribeDesk(s)
+}
+
+// deskParts are the progress, the metrics and the error of a status, each if there is one.
+func deskParts(s swarm.DeskStatus) (parts []string) {
+	for _, part := range []string{DeskStep(s), string(s.Metrics), s.Error} {
 		if part != "" && part != "{}" {
 			parts = append(parts, FirstLine(part))
 		}
 	}
-	return "at its desk: " + strings.Join(parts, ", ")
+	return parts
+}
+
+// DeskStep says at which step the worker at a desk is: 3/5 analyzing_data.
+func DeskStep(s swarm.DeskStatus) string {
+	if s.Total == 0 {
+		return s.Step
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d/%d %s", s.Done, s.Total, s.Step))
 }
 
 // describeOverdue says that a reply is late. For a person it is the only reminder, so it says what
