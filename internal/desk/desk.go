@@ -22,6 +22,7 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -92,6 +93,23 @@ func Open(dir string) (*Desk, error) {
 	return d, nil
 }
 
+// OpenInRun opens a desk that a run has made. A link that a worker has put in its place is refused,
+// because it may lead anywhere.
+func OpenInRun(dir string) (*Desk, error) {
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, unusable(dir, notFolder("", info.Mode()))
+	}
+	d, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.same(); err != nil { // it was replaced meanwhile
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
 // listDesks is the hint for a name that is no desk.
 const listDesks = "swarm desk status lists the desks of this folder; swarm desk new NAME makes one"
 
@@ -142,12 +160,19 @@ func (d *Desk) Lock() (unlock func(), err error) {
 var errReplaced = errors.New("it was replaced while it was read")
 
 // An irregular is the error for a name that is not what the protocol has there.
-type irregular struct{ text string }
+type irregular struct{ text, hint string }
 
 func (e irregular) Error() string { return e.text }
 
 // notFile is the error for something in the place of a regular file.
-func notFile(what string) error { return irregular{"it is " + what + ", not a file"} }
+func notFile(what string) error {
+	return irregular{"it is " + what + ", not a file", "put a regular file there; links are not followed"}
+}
+
+// notFolder is the error for something in the place of a folder. name is "" if the error has it elsewhere.
+func notFolder(name string, mode fs.FileMode) error {
+	return irregular{cmp.Or(name, "it") + " is " + orFile(kindOf(mode)) + ", not a folder", "put a folder there; links are not followed"}
+}
 
 // kindOf names what stands in the place of a file, or returns "".
 func kindOf(mode fs.FileMode) string {
@@ -207,7 +232,7 @@ func checkParents(root *os.Root, name string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return irregular{name[:i] + " is " + orFile(kindOf(info.Mode())) + ", not a folder"}
+			return notFolder(name[:i], info.Mode())
 		}
 	}
 	return nil
@@ -268,7 +293,7 @@ func unusable(file string, err error) *swarm.Error {
 	var odd irregular
 	switch {
 	case errors.As(err, &odd):
-		e.Kind, e.Msg, e.Hint = swarm.Protocol, odd.Error(), "put a regular file there; links are not followed"
+		e.Kind, e.Msg, e.Hint = swarm.Protocol, odd.Error(), odd.hint
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Msg = swarm.NotFound, "it is not there"
 	case errors.Is(err, errLarge):
@@ -390,7 +415,7 @@ func openFolder(root *os.Root, dir string) (*os.File, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, irregular{"it is " + orFile(kindOf(before.Mode())) + ", not a folder"}
+		return nil, notFolder("", before.Mode())
 	}
 	f, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {

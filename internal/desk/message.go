@@ -211,6 +211,9 @@ type MessageName struct {
 func (n MessageName) stem() string   { return fmt.Sprintf("%s_to_%s_%03d", n.From, n.To, n.Number) }
 func (n MessageName) String() string { return n.stem() + ".json" }
 
+// maxNumber is the highest number of a message.
+const maxNumber = 999_999_999
+
 var messageName = regexp.MustCompile(`^([a-z][a-z0-9-]*)_to_([a-z][a-z0-9-]*)_([0-9]{3,9})\.json$`)
 
 // ReadMessageName reads the name of a file. Names of agents have no underscore, so it can be read in one

@@ -47,11 +47,17 @@ type unread struct {
 	since time.Time
 }
 
-// OpenMessages opens a message folder. It makes the folder if it is not there.
+// OpenMessages opens a message folder. It makes the folder if it is not there. A link or a file that a
+// worker has put in its place moves to _archive/ beside it.
 func OpenMessages(dir string) (*Messages, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Lstat(abs); err == nil && !info.IsDir() {
+		if _, err := SetAside(abs, filepath.Base(abs)); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return nil, noFolder(dir, err)
@@ -60,13 +66,55 @@ func OpenMessages(dir string) (*Messages, error) {
 	if err != nil {
 		return nil, noFolder(dir, err)
 	}
+	m := &Messages{root: root, path: abs, Patience: DefaultPatience, unread: map[string]unread{}}
+	if err := m.checkPlace(); err != nil {
+		root.Close()
+		return nil, unusable(abs, err)
+	}
 	for _, folder := range []string{takenFolder, RefusedFolder} {
-		if err := root.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := m.makeFolder(folder); err != nil {
 			root.Close()
 			return nil, unusable(filepath.Join(abs, folder), err)
 		}
 	}
-	return &Messages{root: root, path: abs, Patience: DefaultPatience, unread: map[string]unread{}}, nil
+	return m, nil
+}
+
+// makeFolder makes a folder of ours. What a worker has put in its place is renamed to NAME.aside.
+func (m *Messages) makeFolder(name string) error {
+	if info, err := m.root.Lstat(name); err == nil && !info.IsDir() {
+		if err := putAside(m.root, name); err != nil {
+			return err
+		}
+	}
+	if err := m.root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// checkPlace returns an error if the folder was deleted, or if something else has its place.
+func (m *Messages) checkPlace() error {
+	ours, err := m.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(m.path)
+	if err == nil && !os.SameFile(ours, now) {
+		err = errReplaced
+	}
+	return err
+}
+
+// Broken reports whether a worker has deleted or replaced the folder, or one of ours in it. To mend
+// that, open it again.
+func (m *Messages) Broken() bool {
+	for _, folder := range []string{takenFolder, RefusedFolder} {
+		if info, err := m.root.Lstat(folder); err != nil || !info.IsDir() {
+			return true
+		}
+	}
+	return m.checkPlace() != nil
 }
 
 // Close closes the folder.
@@ -180,6 +228,9 @@ func (m *Messages) findNext() error {
 		}
 	}
 	m.next = highest + 1
+	if m.next > maxNumber { // a worker chose it; Send then takes the first free number
+		m.next = 1
+	}
 	return nil
 }
 

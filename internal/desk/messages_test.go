@@ -218,3 +218,54 @@ func FuzzReadMessageName(f *testing.F) {
 		}
 	})
 }
+
+// TestMessagesFolderIsMended: what a worker does to the folder does not keep others from their mail, and a
+// link in its place leads nowhere.
+func TestMessagesFolderIsMended(t *testing.T) {
+	msg := Message{From: "a", To: "b", Timestamp: clock, Type: "update"}
+	outside := t.TempDir()
+	for name, damage := range map[string]func(dir string) error{
+		"deleted":   os.RemoveAll,
+		"a file":    func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)) },
+		"a link":    func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Symlink(outside, dir)) },
+		"no taken":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, takenFolder)) },
+		"a refused": func(dir string) error { return replaceByLink(filepath.Join(dir, RefusedFolder), outside) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), MessagesFolder)
+			m := openMessages(t, dir)
+			if m.Broken() {
+				t.Fatal("a new folder is broken")
+			}
+			if err := damage(dir); err != nil {
+				t.Fatal(err)
+			}
+			if !m.Broken() {
+				t.Fatal("it is not broken")
+			}
+			m = openMessages(t, dir)
+			if _, err := m.Send(msg); err != nil || m.Broken() {
+				t.Error(err)
+			}
+		})
+	}
+	if there, err := os.ReadDir(outside); err != nil || len(there) > 0 {
+		t.Errorf("%v was written outside, %v", there, err)
+	}
+}
+
+func replaceByLink(folder, target string) error {
+	return errors.Join(os.RemoveAll(folder), os.Symlink(target, folder))
+}
+
+// TestHighestNumber: a worker that takes the highest number leaves the others free.
+func TestHighestNumber(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a_to_b_999999999.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	name, err := openMessages(t, dir).Send(Message{From: "b", To: "a", Timestamp: clock, Type: "update"})
+	if _, good := ReadMessageName(name.String()); err != nil || !good {
+		t.Errorf("%s cannot be read: %v", name, err)
+	}
+}

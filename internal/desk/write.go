@@ -43,14 +43,16 @@ func (d *Desk) write(name string, text []byte) error {
 
 // putAside renames what the worker has put into the place of a file or a folder of the protocol:
 // status.json becomes status.json.aside. Nothing is deleted.
-func (d *Desk) putAside(name string) error {
+func (d *Desk) putAside(name string) error { return putAside(d.root, name) }
+
+func putAside(root *os.Root, name string) error {
 	for n := 1; ; n++ {
 		to := name + ".aside"
 		if n > 1 {
 			to = fmt.Sprintf("%s.%d", to, n)
 		}
-		if _, err := d.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			return d.root.Rename(name, to)
+		if _, err := root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return root.Rename(name, to)
 		} else if err != nil {
 			return err
 		}

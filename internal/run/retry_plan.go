@@ -110,7 +110,7 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 		if !deskOf(p.Start.ID, p.Plan, opened.Dir) {
 			continue
 		}
-		d, err := desk.Open(opened.Dir)
+		d, err := desk.OpenInRun(opened.Dir)
 		if err != nil { // the desk is gone
 			continue
 		}

@@ -26,18 +26,29 @@ const (
 //   - A message to an agent at a desk that no file has becomes one, when the agent's turn begins.
 //   - A file whose message its receiver has consumed moves to taken/.
 
-// messageFolder returns the folder for a turn at a desk in a team; nil = the turn has none.
-func (r *Runner) messageFolder(w *work) (*desk.Messages, error) {
-	if w.handle == nil || w.worker() == "" || !r.AgentAPI.Joined(w.c.Agent) || w.plan.agents[desk.MessagesFolder] != nil || w.plan.tasks[desk.MessagesFolder] != nil {
-		return nil, nil // a desk of that name has the folder's place
-	}
+// writesFiles reports whether the agent of a turn has the message folder: it works at a desk in a team.
+func (r *Runner) writesFiles(w *work) bool {
+	return w.handle != nil && w.worker() != "" && r.AgentAPI.Joined(w.c.Agent) &&
+		w.plan.agents[desk.MessagesFolder] == nil && w.plan.tasks[desk.MessagesFolder] == nil // a desk of that name has the folder's place
+}
+
+// messageFolder opens the folder, again if a worker has deleted or replaced it: one worker must not
+// keep the others from their mail. Other turns may be using the broken one, so it is closed later.
+func (r *Runner) messageFolder() (*desk.Messages, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var err error
-	if r.messages == nil {
-		r.messages, err = desk.OpenMessages(r.messagesPath())
+	if n := len(r.messages); n > 0 && !r.messages[n-1].Broken() {
+		return r.messages[n-1], nil
 	}
-	return r.messages, err
+	folder, err := desk.OpenMessages(r.messagesPath())
+	if err != nil {
+		return nil, err
+	}
+	if r.messages = append(r.messages, folder); len(r.messages) > 2 {
+		_ = r.messages[0].Close() // nothing was written through it
+		r.messages = r.messages[1:]
+	}
+	return folder, nil
 }
 
 // messagesPath is the path of the message folder of the run.
@@ -45,8 +56,11 @@ func (r *Runner) messagesPath() string { return filepath.Join(r.Desks, desk.Mess
 
 // exchangeFiles writes the mail of the turn into files, and sends the files that the agent writes until
 // the returned function is called.
-func (r *Runner) exchangeFiles(ctx context.Context, w *work, folder *desk.Messages) (end func(), err error) {
-	w.messages, w.desk.Messages = folder, r.messagesPath()
+func (r *Runner) exchangeFiles(ctx context.Context, w *work) (end func(), err error) {
+	if _, err := r.messageFolder(); err != nil {
+		return nil, err
+	}
+	w.byFiles, w.desk.Messages = true, r.messagesPath()
 	r.takeRead(w, w.inputs.From) // what a crash left
 	if err := r.writeFiles(w); err != nil {
 		return nil, err
@@ -69,8 +83,10 @@ func (r *Runner) exchangeFiles(ctx context.Context, w *work, folder *desk.Messag
 		stop()
 		<-ended
 		r.sendFiles(ctx, w) // what the worker wrote last
-		refused, _ := w.messages.RefuseUnreadable(w.c.Agent)
-		r.tellRefused(w, refused)
+		if folder, err := r.messageFolder(); err == nil {
+			refused, _ := folder.RefuseUnreadable(w.c.Agent)
+			r.tellRefused(w, refused)
+		}
 	}, nil
 }
 
@@ -80,7 +96,11 @@ func (r *Runner) writeFiles(w *work) error {
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	files, _, err := w.messages.Receive(time.Now(), nil)
+	folder, err := r.messageFolder()
+	if err != nil {
+		return err
+	}
+	files, _, err := folder.Receive(time.Now(), nil)
 	if err != nil {
 		return err
 	}
@@ -90,7 +110,7 @@ func (r *Runner) writeFiles(w *work) error {
 	}
 	for _, item := range items {
 		if !there[item.Ref()] {
-			if _, err := w.messages.Send(desk.MessageOf(item.Envelope)); err != nil {
+			if _, err := folder.Send(desk.MessageOf(item.Envelope)); err != nil {
 				return err
 			}
 		}
@@ -122,13 +142,17 @@ func draftOf(f desk.Received) mail.Draft {
 // sendFiles sends the files of the turn's agent that the log does not have. A file that breaks the rules
 // is refused, and a notice says so. So is one of a sender that is not at a desk.
 func (r *Runner) sendFiles(ctx context.Context, w *work) {
-	files, refused, _ := w.messages.Receive(time.Now(), nil) // a folder that cannot be read is read again
+	folder, err := r.messageFolder()
+	if err != nil {
+		return // it is opened again
+	}
+	files, refused, _ := folder.Receive(time.Now(), nil) // a folder that cannot be read is read again
 	for _, f := range files {
 		err := r.sendFile(ctx, w, f)
 		if err == nil || ctx.Err() != nil || swarm.KindOf(err) == swarm.Storage {
 			continue
 		}
-		if w.messages.Refuse(f.Name, err) == nil { // if it cannot be moved now, it is refused again
+		if folder.Refuse(f.Name, err) == nil { // if it cannot be moved now, it is refused again
 			refused = append(refused, desk.Refusal{File: f.Name.String(), Why: err})
 		}
 	}
@@ -193,16 +217,20 @@ func (r *Runner) notAtDesk(w *work, sender string) error {
 
 // takeRead moves the files of messages that the turn's agent has consumed, up to an event, to taken/.
 func (r *Runner) takeRead(w *work, upto int64) {
-	if w.messages == nil {
+	if !w.byFiles {
 		return
 	}
-	files, _, _ := w.messages.Receive(time.Now(), nil)
+	folder, err := r.messageFolder()
+	if err != nil {
+		return // the next turn tries again
+	}
+	files, _, _ := folder.Receive(time.Now(), nil)
 	for _, f := range files {
 		if f.To != w.c.Agent {
 			continue
 		}
 		if e, ok, err := r.Log.Find(swarm.MailKey(refOf(f))); err == nil && ok && e.Seq <= upto {
-			_ = w.messages.Take(f.Name) // the next turn tries again
+			_ = folder.Take(f.Name) // the next turn tries again
 		}
 	}
 }

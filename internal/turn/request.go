@@ -131,11 +131,8 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 			w.report, w.done = handle.Done()
 		}
 	}
-	if folder, err := r.messageFolder(w); err != nil {
-		leave()
-		return req, nil, err
-	} else if folder != nil {
-		end, err := r.exchangeFiles(ctx, w, folder)
+	if r.writesFiles(w) {
+		end, err := r.exchangeFiles(ctx, w)
 		if err != nil {
 			leave()
 			return req, nil, err

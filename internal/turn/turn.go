@@ -69,7 +69,7 @@ type Runner struct {
 	blind      bool                       // the notice that changes are not recorded was given
 	overlaps   map[[2]string]bool         // pairs of agents for which the notice of a possible overlap was given
 	desks      *desk.Watcher              // made by the first turn at a desk
-	messages   *desk.Messages             // opened by the first one in a team
+	messages   []*desk.Messages           // the last one counts; workers may have broken those before
 	leaveDesks func()                     // frees the folder of the desks; nil = it is the run's own
 	control    controlWatch
 	crowd      map[swarm.TurnID]bool // turns whose swarms wait for room in the budget
@@ -123,7 +123,7 @@ type work struct {
 
 	desk      *deskwork.Turn   // of a turn at a desk
 	delivered []swarm.DeskFile // at that desk
-	messages  *desk.Messages   // the folder by which its agent also gets and writes mail; nil = none
+	byFiles   bool             // its agent also gets and writes mail by files
 
 	writer    *fileWriter            // nil = changes are not recorded
 	snapshots []swarm.FolderSnapshot // the files before the first start
@@ -342,8 +342,8 @@ func (r *Runner) Close() error {
 	if r.desks != nil {
 		r.desks.Close()
 	}
-	if r.messages != nil {
-		all = errors.Join(all, r.messages.Close())
+	for _, folder := range r.messages {
+		all = errors.Join(all, folder.Close())
 	}
 	if r.leaveDesks != nil {
 		r.leaveDesks()

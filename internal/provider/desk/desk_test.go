@@ -328,6 +328,33 @@ func TestADeskThatIsNoFolder(t *testing.T) {
 	}
 }
 
+// A worker has moved its desk, and left a link to it. Nothing is written through the link, by another
+// attempt or by a start after a crash.
+func TestALinkToTheDesk(t *testing.T) {
+	for name, next := range map[string]func(*bench, worker) *deskwork.Turn{"attempt": (*bench).after, "start": (*bench).again} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			moved := filepath.Join(t.TempDir(), "moved")
+			_ = b.do(b.turn(func(dir string) {
+				b.must(os.Rename(dir, moved))
+				b.must(os.Symlink(moved, dir))
+			}))
+			before, err := os.ReadFile(filepath.Join(moved, "inbox/instructions.md"))
+			b.must(err)
+			b.must(b.do(next(b, deliver)))
+			if info, err := os.Lstat(b.dir()); err != nil || !info.IsDir() || b.text("outbox/t") != "t" {
+				t.Errorf("the desk is %v, %v", info, err)
+			}
+			if _, err := os.Stat(filepath.Join(moved, "outbox/t")); err == nil {
+				t.Error("the work is outside")
+			}
+			if after, err := os.ReadFile(filepath.Join(moved, "inbox/instructions.md")); err != nil || string(after) != string(before) {
+				t.Errorf("the instructions outside were changed: %v", err)
+			}
+		})
+	}
+}
+
 // Two processes do not drive one desk. The second changes nothing.
 func TestTwoDrivers(t *testing.T) {
 	b := newBench(t)

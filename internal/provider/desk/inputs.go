@@ -34,7 +34,7 @@ func (t *Turn) addNeeds(s *desk.Setup) (others []*desk.Desk, err error) {
 			continue
 		}
 		dep := desk.Dependency{Agent: n.Task, Outputs: n.Outputs, CopyTo: cmp.Or(n.CopyTo, path.Join(desk.Inbox, n.Task))}
-		d, err := desk.Open(n.Dir)
+		d, err := desk.OpenInRun(n.Dir)
 		switch {
 		case err == nil:
 			others = append(others, d)

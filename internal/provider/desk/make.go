@@ -87,10 +87,10 @@ func (t *Turn) openOld(dir string) *desk.Desk {
 	if dir == "" {
 		return nil
 	}
-	d, err := desk.Open(dir)
+	d, err := desk.OpenInRun(dir)
 	if dir == t.Dir && swarm.KindOf(err) == swarm.NotFound {
 		if archived := desk.LastArchived(t.Dir, t.Archive); archived != "" {
-			d, err = desk.Open(archived)
+			d, err = desk.OpenInRun(archived)
 		}
 	}
 	if err != nil {

@@ -87,15 +87,15 @@ func (t *Turn) giveUp(why error) error {
 // renamed, reopen renames it.
 func (t *Turn) reopen() (*desk.Desk, error) {
 	if t.Opened == nil {
-		return desk.Open(t.Dir)
+		return desk.OpenInRun(t.Dir)
 	}
-	d, err := desk.Open(t.making())
+	d, err := desk.OpenInRun(t.making())
 	if err != nil {
-		return desk.Open(t.Dir)
+		return desk.OpenInRun(t.Dir)
 	}
 	if len(d.Verify(*t.Opened)) > 0 { // the log has another desk, so this one was never opened
 		d.Close()
-		return desk.Open(t.Dir)
+		return desk.OpenInRun(t.Dir)
 	}
 	if err := d.Move(t.Dir); err != nil {
 		d.Close()
