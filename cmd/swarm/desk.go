@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,9 +58,9 @@ func (a *app) deskStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [DESK…]",
 		Short: "Show what desks say of themselves",
-		Long: `Show the state and the progress of desks; without arguments, of those in this folder. DESK is a folder, or
-a task of this folder's newest run that had a desk. A status.json that is just being written is not an
-error: the last good state counts.
+		Long: `Show the state and the progress of desks; without arguments, of those in this folder, or else of this
+folder's newest run. DESK is a folder, or a task of that run that had a desk. A status.json that is just
+being written is not an error: the last good state counts.
 
 With -f, print each change until all have ended, and exit with 1 if one failed. With --json, the result
 is an array; with -f, one object a line for each change.`,
@@ -66,6 +68,9 @@ is an array; with -f, one object a line for each change.`,
 		ValidArgsFunction: completeDesks,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			desks, err := openDesks(args, a.findDesk)
+			if err == nil && len(args) == 0 && len(desks) == 0 {
+				desks, err = a.openNewestDesks()
+			}
 			if err != nil {
 				return err
 			}
@@ -103,6 +108,23 @@ func openDesks(names []string, open func(name string) (*desk.Desk, error)) (desk
 		if err == nil {
 			desks = append(desks, d)
 		}
+	}
+	return desks, nil
+}
+
+// openNewestDesks opens the desks of the newest run of this folder. Those that are gone are left out.
+func (a *app) openNewestDesks() (desks []*desk.Desk, err error) {
+	run, dirs, err := a.newestDesks()
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range slices.Sorted(maps.Keys(dirs)) {
+		if d, err := desk.OpenInRun(dirs[task]); err == nil {
+			desks = append(desks, d)
+		}
+	}
+	if len(desks) > 0 && !a.json {
+		fmt.Fprintf(a.stdout, "desks of the run %s\n", run)
 	}
 	return desks, nil
 }

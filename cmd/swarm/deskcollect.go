@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,8 @@ Read the outbox of a desk and list its files with size and SHA-256, the success 
 ticks, and the summary. workspace/ is left out. A completed desk without a summary or a deliverable, and
 links, pipes and devices in the outbox break the protocol.
 
-The inbox is compared with what it was when swarm desk new made it, or when swarm desk run began.
+The inbox is compared with what it was when swarm desk new made it, or when swarm desk run or the turn of
+a run began.
 
 With -o, copy the files to a folder; nothing there is replaced. Exits with 1 if the worker has failed, has
 not finished, or broke the protocol.`,
@@ -36,7 +38,7 @@ not finished, or broke the protocol.`,
 				return err
 			}
 			defer d.Close()
-			c, err := a.collectDesk(cmd.Context(), d)
+			c, err := a.collectDesk(cmd.Context(), d, true)
 			if err != nil {
 				return err
 			}
@@ -52,18 +54,20 @@ not finished, or broke the protocol.`,
 	return cmd
 }
 
-// collectDesk reads the outbox of a desk, and compares its inputs with what was kept of them.
-func (a *app) collectDesk(ctx context.Context, d *desk.Desk) (*desk.Collection, error) {
+// collectDesk reads the outbox of a desk, and compares its inputs with what was kept of them. failed says
+// whether those of a desk that has failed are compared too: a person may have begun to correct them.
+func (a *app) collectDesk(ctx context.Context, d *desk.Desk, failed bool) (*desk.Collection, error) {
 	reading := d.Status(ctx)
 	o := desk.CollectOptions{Status: reading.Status}
-	if kept, ok := a.keptInputs(d); ok {
+	compare := failed || reading.Status.State != desk.Failed
+	if kept, ok := a.inputsOf(d); ok && compare {
 		o.Manifest = &kept
 	}
 	c, err := d.Collect(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Manifest == nil {
+	if o.Manifest == nil && compare {
 		c.Warnings = append(c.Warnings, swarm.Errorf(swarm.BadInput, "changes of the inbox of %s cannot be found: "+
 			"no command of this user created or ran the desk", d.Name()).WithHint("create desks with swarm desk new, or have swarm desk run wait for the worker"))
 	}
@@ -71,6 +75,40 @@ func (a *app) collectDesk(ctx context.Context, d *desk.Desk) (*desk.Collection, 
 		c.Violations = append(c.Violations, e)
 	}
 	return c, nil
+}
+
+// inputsOf is what the inputs of a desk must be: as a command kept them, or as the last attempt of a run
+// found them. A person who corrects the desk of a run and then retries it makes both, in any order, so
+// inputs that are as one of them are good.
+func (a *app) inputsOf(d *desk.Desk) (m desk.Manifest, ok bool) {
+	m, ok = a.keptInputs(d)
+	if ok && len(d.Verify(m)) == 0 {
+		return m, true
+	}
+	opened, found := a.openedInputs(d)
+	if found && (!ok || len(d.Verify(opened)) == 0) {
+		return opened, true
+	}
+	return m, ok
+}
+
+// openedInputs is what the inputs of a run's desk were when its last attempt began.
+func (a *app) openedInputs(d *desk.Desk) (m desk.Manifest, ok bool) {
+	id, _, ok := a.runOf(d)
+	if !ok {
+		return m, false
+	}
+	c, err := a.control()
+	if err != nil {
+		return m, false
+	}
+	l, err := c.OpenReader(swarm.RunID(id))
+	if err != nil {
+		return m, false
+	}
+	defer l.Close()
+	text, err := l.DeskInputs(d.Name())
+	return m, err == nil && text != nil && json.Unmarshal(text, &m) == nil
 }
 
 // keepInputs stores what the inputs of a desk are before the work begins.

@@ -57,7 +57,7 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		return err
 	}
 	defer unlock()
-	c, err := a.collectDesk(ctx, d)
+	c, err := a.collectDesk(ctx, d, false)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *app) fixDesk(ctx context.Context, d *desk.Desk, command []string, show 
 		if err != nil && len(command) > 0 {
 			return err
 		}
-		if c, err = a.collectDesk(ctx, d); err != nil {
+		if c, err = a.collectDesk(ctx, d, false); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (a *app) nextAfterFix(d *desk.Desk, c *desk.Collection) string {
 // checkFixed checks the inbox that a person has corrected. A retry copies the inbox of a run's desk
 // to a new desk, so large files are refused there.
 func (a *app) checkFixed(d *desk.Desk) error {
-	errs := wrongInbox(d)
+	errs, _ := checkInbox(d)
 	odd, large := d.CheckInputs()
 	errs = append(errs, odd...)
 	if _, _, ok := a.runOf(d); ok {
@@ -254,29 +254,39 @@ func (a *app) findDesk(name string) (*desk.Desk, error) {
 	if missing == nil || name == "" || filepath.Base(name) != name || name == "." || name == ".." {
 		return d, missing
 	}
-	c, err := a.control()
+	newest, desks, err := a.newestDesks()
 	if err != nil {
 		return nil, err
 	}
-	ref, err := c.Newest()
-	if err != nil {
-		return nil, err
-	}
-	newest, err := c.Find(ref)
-	if err != nil { // this folder has no run
+	if newest == "" {
 		return nil, missing
 	}
-	desks, err := a.desksOf(newest.ID)
-	if err != nil {
-		return nil, err
-	}
 	if dir := desks[name]; dir != "" {
-		return desk.Open(dir)
+		return desk.OpenInRun(dir)
 	}
 	if len(desks) == 0 || swarm.KindOf(missing) != swarm.NotFound {
 		return nil, missing
 	}
 	names := slices.Sorted(maps.Keys(desks))
-	return nil, swarm.Errorf(swarm.NotFound, "there is no folder %s, and run %s has no desk of that name", name, newest.ID).
+	return nil, swarm.Errorf(swarm.NotFound, "there is no folder %s, and run %s has no desk of that name", name, newest).
 		WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+// newestDesks returns the newest run of this folder, and the folders of its desks by task; "" = this folder
+// has no run.
+func (a *app) newestDesks() (id swarm.RunID, desks map[string]string, err error) {
+	c, err := a.control()
+	if err != nil {
+		return "", nil, err
+	}
+	ref, err := c.Newest()
+	if err != nil {
+		return "", nil, err
+	}
+	newest, err := c.Find(ref)
+	if err != nil {
+		return "", nil, nil //nolint:nilerr // this folder has no run
+	}
+	desks, err = a.desksOf(newest.ID)
+	return newest.ID, desks, err
 }

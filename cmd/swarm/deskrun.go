@@ -99,8 +99,12 @@ func (a *app) runDesk(r *deskRun) error {
 		ctx, stop = context.WithTimeoutCause(ctx, r.timeout, late)
 		defer stop()
 	}
-	if errs := wrongInbox(r.Desk); len(errs) > 0 {
+	errs, warnings := checkInbox(r.Desk)
+	if len(errs) > 0 {
 		return errs[0]
+	}
+	if !a.json {
+		a.listProblems("warning", warnings)
 	}
 	if len(r.command) > 0 { // a command that cannot be started changes nothing
 		if _, err := r.job(); err != nil {
@@ -178,11 +182,12 @@ func fromHere(path string) string {
 	return fmt.Sprintf(`"$PWD/%s"`, filepath.Clean(path))
 }
 
-// wrongInbox is what keeps a worker from starting.
-func wrongInbox(d *desk.Desk) []*swarm.Error {
-	errs, _ := desk.Validate(shownDesk(d))
+// checkInbox returns what keeps a worker from starting, and what a person should know before.
+func checkInbox(d *desk.Desk) (errs, warnings []*swarm.Error) {
+	errs, warnings = desk.Validate(shownDesk(d))
 	inbox := filepath.Join(shownDesk(d), desk.Inbox)
-	return slices.DeleteFunc(errs, func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) })
+	elsewhere := func(e *swarm.Error) bool { return !strings.HasPrefix(e.File, inbox) }
+	return slices.DeleteFunc(errs, elsewhere), slices.DeleteFunc(warnings, elsewhere)
 }
 
 // prepare makes the desk pending, if it may be worked at. begun says that an external worker has

@@ -35,8 +35,10 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.cut(reading.Status, err, a))
 	}
+	collecting, stop := afterTimeout(ctx)
+	defer stop()
 	o := CollectOptions{Status: reading.Status, Manifest: &a.Manifest, Take: a.Take}
-	c, err := d.Collect(context.WithoutCancel(ctx), o)
+	c, err := d.Collect(collecting, o)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +50,21 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 		err = d.Fail(reading.Status, a.markUnfinished(*why, reading.Status))
 	}
 	return c, err
+}
+
+// afterTimeout returns a context that a timeout does not end: work that was finished in time counts,
+// however long it takes to read. A stop or a cancel ends it, because an outbox may be endless.
+func afterTimeout(ctx context.Context) (context.Context, func()) {
+	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		if cut := swarm.CutError(ctx); swarm.KindOf(cut) != swarm.TimedOut {
+			end(cut)
+		}
+	})
+	return lasting, func() {
+		forget()
+		end(nil)
+	}
 }
 
 // follow follows the attempt to its end. No program of the worker is left then.

@@ -117,7 +117,7 @@ type CollectOptions struct {
 // violation.
 func (d *Desk) Collect(ctx context.Context, o CollectOptions) (*Collection, error) {
 	c := &Collection{Status: o.Status}
-	names, violations := d.listOutbox(o.Status.State)
+	names, violations, whole := d.listOutbox(o.Status.State)
 	c.Violations = violations
 	for _, name := range names {
 		f, content, err := d.readStable(ctx, name)
@@ -141,7 +141,7 @@ func (d *Desk) Collect(ctx context.Context, o CollectOptions) (*Collection, erro
 	if err := d.settle(c.Files); err != nil {
 		return nil, err
 	}
-	if o.Status.State == Completed {
+	if o.Status.State == Completed && whole {
 		c.Violations = append(c.Violations, d.missing(c.Files)...)
 	}
 	if o.Manifest != nil {
@@ -182,8 +182,9 @@ func breach(e *swarm.Error) *swarm.Error {
 	return e
 }
 
-// listOutbox lists the regular files of the outbox. Everything else there is a violation.
-func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Error) {
+// listOutbox lists the regular files of the outbox. Everything else there is a violation. whole says
+// that all of it was listed.
+func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Error, whole bool) {
 	skip := func(name string) bool { return name == Partial && state != Failed }
 	all, err := walk(d.root, Outbox, skip)
 	if err != nil {
@@ -203,13 +204,13 @@ func (d *Desk) listOutbox(state State) (names []string, violations []*swarm.Erro
 			names = append(names, it.path)
 		}
 	}
-	return names, violations
+	return names, violations, err == nil
 }
 
 // Delivered lists the files and folders directly in the outbox that another desk may be given. What
 // tells of failures is not among them.
 func (d *Desk) Delivered() (names []string) {
-	all, _ := d.listOutbox(Completed)
+	all, _, _ := d.listOutbox(Completed)
 	for _, name := range all {
 		if rest := strings.TrimPrefix(name, Outbox+"/"); name != ErrorReportFile {
 			first, _, _ := strings.Cut(rest, "/")
@@ -301,7 +302,7 @@ func (d *Desk) readStable(ctx context.Context, name string) (f File, content []b
 			case <-time.After(stablePause):
 			}
 		}
-		f, content, err = d.readOnce(name)
+		f, content, err = d.readOnce(ctx, name)
 		if !errors.Is(err, errBusy) && !errors.Is(err, errReplaced) {
 			return f, content, err
 		}
@@ -309,7 +310,7 @@ func (d *Desk) readStable(ctx context.Context, name string) (f File, content []b
 	return f, nil, err
 }
 
-func (d *Desk) readOnce(name string) (File, []byte, error) {
+func (d *Desk) readOnce(ctx context.Context, name string) (File, []byte, error) {
 	f, info, err := openRegular(d.root, name)
 	if err != nil {
 		return File{}, nil, err
@@ -323,7 +324,7 @@ func (d *Desk) readOnce(name string) (File, []byte, error) {
 		n = int64(len(content))
 		sum.Write(content)
 	} else {
-		n, err = io.Copy(sum, f)
+		n, err = io.Copy(sum, untilCut{ctx, f}) // a sparse file takes days
 	}
 	if errors.Is(err, errLarge) {
 		err = errBusy // it grew
@@ -335,6 +336,19 @@ func (d *Desk) readOnce(name string) (File, []byte, error) {
 		return File{}, nil, errors.Join(err, errBusy)
 	}
 	return File{kindOfFile(name), name, n, hex.EncodeToString(sum.Sum(nil)), size > MaxFile}, content, nil
+}
+
+// untilCut reads from a reader until its context ends.
+type untilCut struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r untilCut) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // Reset prepares the desk for another attempt: the instructions say why the last one failed, its outbox
@@ -402,8 +416,12 @@ func (d *Desk) Fail(status Status, why Failure) error {
 			return err
 		}
 	}
-	if now, _, err := d.readStatus(); err == nil && now.State == Failed {
+	now, _, err := d.readStatus()
+	switch {
+	case err == nil && now.State == Failed:
 		return nil
+	case err == nil && now.State == status.State: // its progress may be newer
+		status = now
 	}
 	status.State, status.Error = Failed, &why
 	if status.Fields != nil { // what the worker wrote is kept

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -145,7 +146,7 @@ func TestASwappedLinkLeadsNowhere(t *testing.T) {
 	})
 	for range times(2_000, 10_000, 100_000) {
 		for _, name := range []string{"outbox/x", "outbox/a/secret", "outbox/.link", "outbox/.folder/secret"} {
-			if _, content, err := d.readOnce(name); err == nil && string(content) != "mine" {
+			if _, content, err := d.readOnce(t.Context(), name); err == nil && string(content) != "mine" {
 				t.Fatalf("%s is %q", name, content)
 			}
 		}
@@ -211,7 +212,7 @@ func TestCollectWhileTheWorkerWrites(t *testing.T) {
 		}
 	})
 	for range times(100, 500, 5_000) {
-		f, content, err := d.readOnce("outbox/a")
+		f, content, err := d.readOnce(t.Context(), "outbox/a")
 		if err == nil && int64(len(content)) != f.Size {
 			t.Fatalf("%d bytes are said, and there are %d", f.Size, len(content))
 		}
@@ -453,4 +454,54 @@ func FuzzReadDependencies(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCollectingCanBeStopped: a worker may leave a file that takes days to read.
+func TestCollectingCanBeStopped(t *testing.T) {
+	d := newDesk(t)
+	put(t, d, "outbox/a", "a")
+	put(t, d, "outbox/endless", "")
+	if err := os.Truncate(filepath.Join(d.Path(), "outbox/endless"), 1<<42); err != nil {
+		t.Skip(err) // the file system has no such files
+	}
+	w := NewWatcher(WatchOptions{})
+	defer w.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	put(t, d, StatusFile, `{"state":"completed"}`)
+	take := func(File, []byte) error {
+		stop(swarm.Errorf(swarm.Stopped, "stopped"))
+		return nil
+	}
+	if c, err := d.Do(ctx, Attempt{Watcher: w, Take: take, Resumed: true}); swarm.KindOf(err) != swarm.Stopped {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// Its inputs are known by their size first.
+	m, err := d.Record()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(d.Path(), InstructionsFile), 1<<42); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Verify(m)) != 1 {
+		t.Error("a changed input is not found")
+	}
+}
+
+// TestHintForFolders: a link in the place of a folder is answered with a hint about folders.
+func TestHintForFolders(t *testing.T) {
+	d := newDesk(t)
+	if err := replaceByLink(filepath.Join(d.Path(), Outbox), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Collect(t.Context(), CollectOptions{Status: Status{State: Completed}})
+	if err != nil || len(c.Violations) == 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if v := c.Violations[0]; v.Hint != "put a folder there; links are not followed" {
+		t.Errorf("%v; %s", v, v.Hint)
+	}
+	if len(c.Violations) > 1 { // the outbox was not listed, so nothing is said of what is missing there
+		t.Error(c.Violations[1])
+	}
 }

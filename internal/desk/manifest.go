@@ -108,6 +108,10 @@ func (d *Desk) Verify(m Manifest) (violations []*swarm.Error) {
 		violations = append(violations, e)
 	}
 	for _, want := range m.Files {
+		if info, err := d.root.Lstat(want.Path); err == nil && info.Mode().IsRegular() && info.Size() != want.Size {
+			compare(want, filepath.Join(d.path, want.Path), Recorded{Size: info.Size()}, nil) // a sparse file takes days to read
+			continue
+		}
 		got, err := d.record(want.Path)
 		compare(want, filepath.Join(d.path, want.Path), got, err)
 	}

@@ -246,12 +246,14 @@ func (v *validation) status() {
 		return
 	}
 	v.statusFields(text, s)
-	names, violations := v.listOutbox(s.State)
+	names, violations, whole := v.listOutbox(s.State)
 	v.errs = append(v.errs, violations...)
-	if s.State == Completed {
+	if s.State == Completed && whole {
 		var files []File
 		for _, name := range names {
-			files = append(files, File{Kind: kindOfFile(name), Path: name, Size: 1})
+			if info, err := v.root.Lstat(name); err == nil {
+				files = append(files, File{Kind: kindOfFile(name), Path: name, Size: info.Size(), Large: info.Size() > MaxFile})
+			}
 		}
 		v.errs = append(v.errs, v.missing(files)...)
 	}

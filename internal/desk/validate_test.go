@@ -41,6 +41,19 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestEmptySummary: Validate and Collect agree about it.
+func TestEmptySummary(t *testing.T) {
+	d := newDesk(t)
+	put(t, d, "outbox/a", "a")
+	put(t, d, SummaryFile, "")
+	put(t, d, StatusFile, `{"state":"completed","completed":"2024-01-15T11:45:00Z"}`)
+	errs, _ := Validate(d.Path())
+	c, _ := collect(t, d, Completed, nil)
+	if want := texts(c.Violations); want == "" || texts(errs) != want {
+		t.Errorf("%s and %s", texts(errs), want)
+	}
+}
+
 func texts(all []*swarm.Error) string {
 	var b strings.Builder
 	for _, e := range all {

@@ -186,9 +186,10 @@ func (c *command) besideDesk(argv []string) []string {
 		if i == 0 && !c.program().IsPath() || !filepath.IsLocal(arg) {
 			continue
 		}
-		file := filepath.Join(c.dir, arg)
+		// Joined by hand: filepath.Join would take "sh ../../x.sh", a script for sh -c, for the file x.sh.
+		file := c.dir + string(filepath.Separator) + arg
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			argv[i] = file
+			argv[i] = filepath.Clean(file)
 		}
 	}
 	return argv

@@ -50,6 +50,20 @@ func (r *Reader) Desks() (map[string]string, error) {
 	return desks, nil
 }
 
+// DeskInputs returns the inputs that the desk of a task had when its last attempt began, as JSON; nil = the
+// run has opened no desk for it.
+func (r *Reader) DeskInputs(task string) ([]byte, error) {
+	keys, err := r.log.Keys(swarm.DeskKeys(task + "/"))
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	opened, _, err := swarm.FindBody[swarm.DeskOpening](r.log, keys[0]) // the newest is first
+	if err != nil {
+		return nil, err
+	}
+	return r.log.Body(opened.Manifest)
+}
+
 // Driven reports whether a living process drives the run.
 func (r *Reader) Driven() bool {
 	_, driven := r.Driver()
