@@ -1,5 +1,5 @@
 # Every target does its own set-up: Go fetches its modules, and whatever else is needed is fetched by a script in scripts/.
-# Nothing is written into this folder but bin/, which git ignores.
+# Nothing is written into this folder but bin/, web/node_modules and web/dist, which git ignores.
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -14,7 +14,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench pictures clean FORCE
+.PHONY: help demo build web install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench pictures clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,20 +25,25 @@ demo: build ## Run the main job: four agents write, judge and test a function, t
 build: bin/swarm ## Build bin/swarm
 
 # Go knows best what has changed, so it is always asked.
-bin/swarm: FORCE
+bin/swarm: web FORCE
 	@mkdir -p bin
 	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
+
+web: ## Build the page that swarm serve shows, where npm is
+	@sh scripts/web.sh
 
 install: build ## Install swarm below PREFIX, /usr/local without it (and below DESTDIR)
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 bin/swarm '$(DESTDIR)$(PREFIX)/bin/swarm'
 
-dist: ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
+dist: web ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
 	@GO='$(GO)' VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' sh scripts/dist.sh '$(DIST)'
 
-test: check ## Check the code, and run every test, packages with the race detector
+test: check build ## Check the code, and run every test, packages with the race detector
 	@sh scripts/terminal.sh
 	@sh scripts/sandbox.sh
+	@sh scripts/browser.sh
+	@sh scripts/webtest.sh bin/swarm
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 @a2a-js/sdk@0.3.14 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	@sh scripts/npm.sh @redocly/cli@2.73.0 openapi-typescript@7.13.0 openapi-fetch@0.17.0 || echo "the tests of the OpenAPI document with programs from npm are skipped"
@@ -98,4 +103,5 @@ pictures: build ## Make docs/pictures from recordings of the real program in a t
 	node scripts/pictures.mjs bin/swarm docs/pictures
 
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin web/node_modules web/src/api/schema.d.ts
+	rm -rf web/dist/assets web/dist/index.html

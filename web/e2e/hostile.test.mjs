@@ -1,0 +1,61 @@
+// Whatever agents say, the page shows it as characters, and stays quick.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { begin, call, openHouse, until, visit } from './house.mjs';
+
+const markup = '<img src=x onerror="window.hacked=1">';
+let house;
+let run;
+let page;
+
+before(async () => {
+  house = await openHouse();
+  run = await begin(house, { goal: `${markup} goal`, to: 'hostile' });
+  page = await visit(house);
+  await page.evaluate(() => {
+    window.longest = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
+    }).observe({ type: 'longtask', buffered: true });
+  });
+});
+
+after(() => house.close());
+
+test('names and goals with markup are text in the list', async () => {
+  await page.getByText(`${markup} goal`).first().waitFor();
+  await page.locator(`[data-run="${run}"]`).click();
+  await page.locator('.card[data-agent="hostile"]').click();
+});
+
+test('output with scripts, control characters and a line of 5 MB is text, and cut', async () => {
+  await until('the end of the hostile turn', async () => (await call(house, 'GET', `/api/v1/runs/${run}/turns?agent=hostile`)).turns.some((turn) => turn.status === 'completed'));
+  const more = page.getByRole('button', { name: /are not shown. Show more/ });
+  await more.waitFor();
+  assert.ok((await page.locator('.inspector pre').first().textContent()).length < 200_000);
+  while (await more.count()) await more.click();
+  const output = page.locator('.inspector pre').first();
+  await output.getByText('<script>window.hacked=1</script>').waitFor();
+  const text = await output.textContent();
+  assert.ok(text.includes('⟨202e⟩abc'), 'the mark that turns text around is visible');
+  assert.ok(!/[\u0000-\u0008\u000b-\u001f]/.test(text), 'no control character is in the page');
+  await page.getByRole('tab', { name: 'Mail' }).click();
+  await page.getByText('svg onload').first().waitFor();
+});
+
+test('nothing of it ran, and every view still answers', async () => {
+  for (const [key, view] of [['2', 'timeline'], ['3', 'conversation'], ['4', 'board'], ['1', 'graph']]) {
+    await page.keyboard.press(key);
+    await page.locator(`.view-${view}`).waitFor();
+  }
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.equal(await page.locator('main img, main script, aside img, aside script, a[href^="javascript"]').count(), 0);
+  assert.deepEqual(page.problems, []);
+});
+
+test('a page that is loaded in the middle has the same picture', async () => {
+  const before = await page.locator('.card').count();
+  await page.reload();
+  await page.locator('.card[data-agent="hostile"]').waitFor();
+  assert.equal(await page.locator('.card').count(), before);
+});

@@ -1,0 +1,210 @@
+// The page, driven by clicks and keys against a real server with live runs.
+import { AxeBuilder } from '@axe-core/playwright';
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { begin, call, enter, hold, openHouse, release, startServer, stopServer, until, visit } from './house.mjs';
+
+let house;
+let team;
+let page;
+
+before(async () => {
+  house = await openHouse();
+  team = await begin(house, { goal: 'Print Roman numerals', to: 'lead' });
+  page = await visit(house);
+});
+
+after(async () => {
+  for (const agent of ['coder', 'tester']) release(house, agent);
+  await house.close();
+});
+
+const card = (name) => page.locator(`.card[data-agent="${name}"]`);
+
+test('the code leaves the address, and the list shows what needs the person first', async () => {
+  await page.getByRole('region', { name: 'Needs you' }).getByRole('link', { name: /Print Roman numerals/ }).waitFor();
+  assert.ok(!page.url().includes('code='), page.url());
+  const second = await begin(house, { goal: 'Another goal', to: 'hostile' });
+  await page.locator(`[data-run="${second}"]`).waitFor();
+  const order = await page.locator('section h2').allTextContents();
+  assert.match(order[0], /^Needs you/);
+});
+
+test('search finds runs by words', async () => {
+  await page.keyboard.press('/');
+  await page.keyboard.type('another');
+  await page.locator(`[data-run="${team}"]`).waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.run-row').count(), 1);
+  await page.getByRole('searchbox').fill('');
+  await page.locator(`[data-run="${team}"]`).click();
+  await card('coder').waitFor();
+  assert.match(page.url(), new RegExp(`/r/${team}$`));
+});
+
+test('the graph shows status, and output streams into the inspector', async () => {
+  await page.locator('.card[data-agent="coder"][data-status="streaming"]').waitFor();
+  await card('coder').click();
+  await page.getByRole('log', { name: 'Output as it streams' }).getByText('coder begins <b>now</b>').waitFor();
+  assert.match(page.url(), new RegExp(`/r/${team}/a/coder$`));
+});
+
+test('a card stays where it is dragged, over a reload', async () => {
+  const drag = await card('tester').boundingBox();
+  await page.mouse.move(drag.x + 60, drag.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(drag.x + 110, drag.y + 60, { steps: 5 });
+  await page.mouse.up();
+  const placed = () => page.evaluate((run) => localStorage.getItem(`swarm:places:${run}`), team);
+  const kept = await placed();
+  assert.ok(JSON.parse(kept).tester, kept);
+  await page.reload();
+  await card('tester').waitFor();
+  const style = await page.locator('.react-flow__node[data-id="tester"]').getAttribute('style');
+  const { x, y } = JSON.parse(kept).tester;
+  assert.ok(style.includes(`translate(${x}px, ${y}px)`) || style.includes(`translate(${x}px,${y}px)`), `${style} ${kept}`);
+});
+
+test('n goes to the approval, an edit is granted, and the agent joins the graph', async () => {
+  await page.goto(`${house.base}/`);
+  await page.getByRole('region', { name: 'Needs you' }).waitFor();
+  await page.keyboard.press('n');
+  const need = page.getByRole('article', { name: /Approval/ });
+  await need.waitFor();
+  await page.waitForFunction(() => document.activeElement?.classList.contains('need'));
+  await need.getByRole('button', { name: 'Edit' }).click();
+  const text = await need.getByRole('textbox').inputValue();
+  await need.getByRole('textbox').fill(text.replace('helper', 'reader'));
+  await need.getByRole('button', { name: 'Approve as edited' }).click();
+  await card('reader').waitFor();
+  await need.waitFor({ state: 'detached' });
+});
+
+test('a message is queued from the inspector, and an envelope is seen travelling', async () => {
+  await card('coder').click();
+  await page.keyboard.press('m');
+  await page.keyboard.type('Use Go');
+  await page.getByRole('button', { name: 'Queue' }).click();
+  await page.getByText(/is stored for coder's next turn/).waitFor();
+  const seen = page.waitForSelector('[data-flight="coder tester"]', { state: 'attached' });
+  release(house, 'coder');
+  await seen;
+  await page.locator('.card[data-agent="tester"][data-status="streaming"]').waitFor();
+});
+
+test('one selection goes through graph, timeline, conversation and board', async () => {
+  hold(house, 'coder');
+  await page.keyboard.press('2');
+  const bar = page.getByRole('button', { name: /^Turn coder\/1\/1/ });
+  await bar.click();
+  await page.locator('.turn-bar.selected').waitFor();
+  assert.match(page.url(), /\/t\/coder\/1\/1\?view=timeline$/);
+  await page.getByRole('img', { name: /waited for mail; coder wrote: roman.go is written/ }).waitFor({ state: 'attached' });
+  await page.keyboard.press('3');
+  await page.getByRole('button', { name: /lead to coder, (read in a prompt|answered): Write roman.go/ }).click();
+  await page.getByRole('tabpanel').getByText('raw envelope').first().waitFor();
+  await page.keyboard.press('4');
+  await page.getByText('Go, and the standard library only.').waitFor();
+  await page.getByRole('button', { name: /coder/, pressed: true }).waitFor();
+});
+
+test('the inspector has prompt with origins and hash, tools, mail and usage', async () => {
+  await page.goto(`${house.base}/r/${team}/t/lead/1/1`);
+  await page.getByRole('tab', { name: 'Prompt' }).click();
+  await page.locator('.span').first().waitFor();
+  const turn = await call(house, 'GET', `/api/v1/runs/${team}/turns/lead/1/1`);
+  assert.equal(await page.locator('.hash').textContent(), turn.prompt.slice(0, 12));
+  assert.ok((await page.locator('.span').allTextContents()).join('').includes('Print Roman numerals'));
+  await page.getByRole('tab', { name: 'Tools' }).click();
+  await page.getByText('spawn_node').waitFor();
+  await page.getByRole('tab', { name: 'Mail' }).click();
+  await page.getByRole('heading', { name: /Outgoing/ }).waitFor();
+  await page.getByText('raw envelope').first().click();
+  await page.getByText('"fromNodeId": "lead"').first().waitFor();
+  await page.getByRole('tab', { name: 'Usage' }).click();
+  await page.getByRole('columnheader', { name: 'this turn' }).waitFor();
+});
+
+test('the palette pauses and resumes the run, and interrupts an agent', async () => {
+  await page.goto(`${house.base}/r/${team}/a/tester`);
+  await page.getByRole('button', { name: 'Pause' }).first().waitFor();
+  await palette('pause the run');
+  await page.locator('.top .badge', { hasText: /paus/ }).waitFor();
+  await palette('resume the run');
+  await page.locator('.top .badge', { hasText: 'running' }).waitFor();
+  await palette('interrupt tester');
+  await page.keyboard.type('Stop that');
+  await page.keyboard.press('Enter');
+  await page.getByText(/tester's turn is cut for it/).waitFor();
+  await until('the cut turn', async () => (await call(house, 'GET', `/api/v1/runs/${team}/turns?agent=tester`)).turns.length > 1);
+});
+
+async function palette(words) {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill(words);
+  await page.keyboard.press('Enter');
+}
+
+test('agents are paused and resumed, and a run is started from the page', async () => {
+  await page.goto(`${house.base}/r/${team}/a/hostile`);
+  const head = page.locator('.inspector-head');
+  await head.getByRole('button', { name: 'Pause' }).click();
+  await head.getByText('is paused').waitFor();
+  await head.getByRole('button', { name: 'Resume' }).click();
+  await head.getByRole('button', { name: 'Pause' }).waitFor();
+  await page.goto(house.base);
+  await page.getByRole('button', { name: 'Start a run' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Start', exact: true }).click();
+  await page.waitForURL(/\/r\/20/);
+  await page.locator('.card[data-agent="plan"]').waitFor();
+  await page.locator('.react-flow__edge').first().waitFor({ state: 'attached' });
+  assert.notEqual(page.url().split('/r/')[1], team);
+  await page.getByRole('button', { name: 'Stop' }).first().click();
+  await page.locator('.top .badge', { hasText: 'cancelled' }).waitFor();
+});
+
+test('the scrubber shows a past moment', async () => {
+  await page.goto(`${house.base}/r/${team}?at=4`);
+  await page.getByText('the past, event 4').waitFor();
+  await until('no turn at event 4', async () => (await page.locator('.card[data-status="streaming"]').count()) === 0);
+  await page.getByRole('button', { name: 'Now', exact: true }).click();
+  await page.locator('.card[data-agent="reader"]').waitFor();
+});
+
+test('a lost server and a reload lead back to the same picture', async () => {
+  await page.goto(`${house.base}/r/${team}/a/coder`);
+  await card('coder').waitFor();
+  await stopServer(house);
+  await page.getByText('connection lost').waitFor();
+  await startServer(house);
+  await page.getByText('needs a new address').waitFor();
+  await enter(house, page, `/r/${team}/a/coder`);
+  await card('coder').waitFor();
+  await page.getByRole('button', { name: 'Resume' }).first().click();
+  await page.locator('.card[data-agent="tester"]').waitFor();
+});
+
+test('axe finds nothing wrong, at three widths and in both themes', async () => {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [360, 1280, 2560]) {
+      const one = await visit(house, '/', { colorScheme, viewport: { width, height: 900 } });
+      await one.locator('.run-row').first().waitFor();
+      await check(one, `runs ${width} ${colorScheme}`);
+      for (const view of ['graph', 'timeline', 'conversation', 'board', 'review']) {
+        if (width !== 1280 && view !== 'graph') continue;
+        await one.goto(`${house.base}/r/${team}/a/coder?view=${view}`);
+        await one.getByRole('tab', { name: 'Output' }).waitFor();
+        await check(one, `${view} ${width} ${colorScheme}`);
+        const wide = await one.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${view} at ${width} is ${wide} pixels too wide`);
+      }
+      assert.deepEqual(one.problems, []);
+      await one.context().close();
+    }
+  }
+});
+
+async function check(one, name) {
+  const { violations } = await new AxeBuilder({ page: one }).analyze();
+  const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`);
+  assert.deepEqual(found, [], name);
+}

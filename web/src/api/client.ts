@@ -1,0 +1,60 @@
+import createClient from 'openapi-fetch';
+import type { paths } from './schema';
+
+/** client speaks to the server that the page came from. The browser sends the session's cookie. */
+export const client = createClient<paths>({ baseUrl: location.origin === 'null' ? '/' : location.origin });
+
+/** A Refusal is an error that the server explains: what is wrong, and what to do instead. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** unwrap returns the data of an answer, or throws the server's refusal. */
+export async function unwrap<T>(asked: Promise<Answer<T>>): Promise<T> {
+  let answer: Answer<T>;
+  try {
+    answer = await asked;
+  } catch {
+    throw new Refusal(0, 'the server does not answer', 'is `swarm serve` still running?');
+  }
+  if (!answer.response.ok) throw refusalOf(answer.response.status, answer.error);
+  return answer.data as T;
+}
+
+export function refusalOf(status: number, body: unknown): Refusal {
+  const problem = (typeof body === 'object' && body !== null ? body : {}) as { error?: string; hint?: string };
+  return new Refusal(status, problem.error ?? `the server answered ${status}`, problem.hint);
+}
+
+/** ask is for the routes whose types are written by hand in types.ts. */
+export async function ask<T>(method: 'GET' | 'POST', path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await fetch(path, { method, signal, headers: body === undefined ? {} : { 'Content-Type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) }).catch(() => {
+    throw new Refusal(0, 'the server does not answer', 'is `swarm serve` still running?');
+  });
+  if (!answer.ok) throw refusalOf(answer.status, await answer.json().catch(() => null));
+  return (await answer.json()) as T;
+}
+
+/** login exchanges the one-time code of a printed address for the session's cookie. */
+export async function login(code: string): Promise<void> {
+  const answer = await fetch('/api/v1/login', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ code }),
+  }).catch(() => {
+    throw new Refusal(0, 'the server does not answer', 'is `swarm serve` still running?');
+  });
+  if (!answer.ok) throw refusalOf(answer.status, await answer.json().catch(() => null));
+}

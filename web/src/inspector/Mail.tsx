@@ -1,0 +1,69 @@
+import type { Envelope, Report } from '../api/types';
+import { ago, clockOf, visible } from '../lib/format';
+import { useNow } from '../lib/now';
+import { select } from '../lib/route';
+import { receiptSigns, receiptWords } from '../lib/status';
+import { LongText } from './LongText';
+
+/** Mail shows what an agent got and what it sent, each with its receipt, and the raw envelope on demand. */
+export function Mail({ report, agent, message }: { report: Report; agent: string; message?: string }) {
+  const now = useNow(5000);
+  const incoming = report.envelopes.filter((one) => one.toNodeId === agent).toReversed();
+  const outgoing = report.envelopes.filter((one) => one.fromNodeId === agent).toReversed();
+  return (
+    <>
+      <h3>
+        Incoming <span className="dim">{incoming.length}</span>
+      </h3>
+      <List envelopes={incoming} message={message} now={now} />
+      <h3>
+        Outgoing <span className="dim">{outgoing.length}</span>
+      </h3>
+      <List envelopes={outgoing} message={message} now={now} />
+    </>
+  );
+}
+
+const most = 200;
+
+function List({ envelopes, message, now }: { envelopes: Envelope[]; message?: string; now: number }) {
+  if (envelopes.length === 0) return <p className="dim">None.</p>;
+  return (
+    <ul className="mail">
+      {envelopes.slice(0, most).map((one) => (
+        <EnvelopeItem key={`${one.fromNodeId} ${one.id}`} envelope={one} open={one.id === message} now={now} />
+      ))}
+      {envelopes.length > most && <li className="dim">and {envelopes.length - most} older ones: the conversation has them.</li>}
+    </ul>
+  );
+}
+
+function EnvelopeItem({ envelope, open, now }: { envelope: Envelope; open: boolean; now: number }) {
+  const { receipt, payload } = envelope;
+  const age = receipt.state === 'stored' ? `unread for ${ago(receipt.stored ?? envelope.createdAt, now).replace(/ ago$/, '')}` : clockOf(envelope.createdAt);
+  return (
+    <li className={open ? 'envelope-item open' : 'envelope-item'}>
+      <div className="row small">
+        <span title={receiptWords[receipt.state]} role="img" aria-label={receiptWords[receipt.state]} className={receipt.state === 'undeliverable' ? 'tone-bad' : 'tone-active'}>
+          {receiptSigns[receipt.state]}
+        </span>
+        <span>
+          {envelope.fromNodeId} → {envelope.toNodeId}
+        </span>
+        <span className="dim">{age}</span>
+        {receipt.overdue && <span className="tone-wait">reply overdue</span>}
+        <span className="grow" />
+        {receipt.turn && (
+          <button className="linklike" onClick={() => select({ turn: receipt.turn })} title="the turn that read it">
+            {receipt.turn}
+          </button>
+        )}
+      </div>
+      <LongText text={payload.message} label="Message" />
+      <details open={open}>
+        <summary className="dim small">raw envelope</summary>
+        <pre className="raw">{visible(JSON.stringify(envelope, null, 2).slice(0, 60_000))}</pre>
+      </details>
+    </li>
+  );
+}

@@ -1,0 +1,105 @@
+import type { Report, Turn } from '../api/types';
+import { ms } from './format';
+import { excerpt } from './format';
+
+/** A Bar is a turn on the time axis. */
+export interface Bar {
+  turn: Turn;
+  from: number;
+  to: number;
+}
+
+/** A Gap is a time in which an agent had no turn, and why. */
+export interface Gap {
+  from: number;
+  to: number;
+  why: string;
+  after?: Turn; // the turn that began when the waiting ended
+}
+
+/** A Lead goes from the end of what was waited for to the turn that could begin then. */
+export interface Lead {
+  fromAgent: string;
+  fromTime: number;
+  toAgent: string;
+  toTime: number;
+  turn: string;
+  message?: string;
+}
+
+export interface Row {
+  agent: string;
+  bars: Bar[];
+  gaps: Gap[];
+}
+
+export interface Chart {
+  rows: Row[];
+  leads: Lead[];
+  from: number;
+  to: number;
+}
+
+/** chartOf lays the run out in time: a row per agent, with turns, the waiting between them, and what ended each wait. */
+export function chartOf(report: Report, now: number): Chart {
+  const start = ms(report.run.started) || now;
+  const end = report.run.ended ? ms(report.run.ended) : Math.max(now, start + 1000);
+  const rows = new Map<string, Row>(report.agents.map((agent) => [agent.name, { agent: agent.name, bars: [], gaps: [] }]));
+  for (const turn of report.turns) {
+    const row = rows.get(turn.agent) ?? { agent: turn.agent, bars: [], gaps: [] };
+    rows.set(turn.agent, row);
+    if (turn.started) row.bars.push({ turn, from: ms(turn.started), to: turn.ended ? ms(turn.ended) : end });
+  }
+  const leads: Lead[] = [];
+  const causes = causesOf(report);
+  for (const row of rows.values()) {
+    let before = start;
+    for (const bar of row.bars) {
+      const cause = causes(bar.turn);
+      if (cause) leads.push(cause);
+      if (bar.from - before > 1) row.gaps.push({ from: before, to: bar.from, after: bar.turn, why: whyGap(cause, report) });
+      before = Math.max(before, bar.to);
+    }
+    const waits = report.agents.find((agent) => agent.name === row.agent)?.waits;
+    if (waits?.[0] && before < end) row.gaps.push({ from: before, to: end, why: 'now' });
+  }
+  return { rows: [...rows.values()], leads, from: start, to: end };
+}
+
+function whyGap(cause: Lead | undefined, report: Report): string {
+  if (!cause) return 'waited for its turn';
+  if (!cause.message) return `waited for ${cause.fromAgent} to end`;
+  const envelope = report.envelopes.find((one) => one.id === cause.message && one.fromNodeId === cause.fromAgent);
+  return `waited for mail; ${cause.fromAgent} wrote: ${excerpt(envelope?.payload.message ?? '', 80)}`;
+}
+
+/** letterOf finds the newest message in the prompt of a turn that still runs: no receipt names that turn yet. */
+function letterOf(turn: Turn, report: Report): Lead | undefined {
+  const upto = turn.status === 'running' ? (turn.inputs?.upto ?? 0) : 0;
+  const one = report.envelopes.findLast((envelope) => envelope.toNodeId === turn.agent && envelope.receipt.seq <= upto && envelope.receipt.seq > (turn.inputs?.from ?? 0));
+  return one && { fromAgent: one.fromNodeId, fromTime: ms(one.createdAt), toAgent: turn.agent, toTime: 0, turn: turn.id, message: one.id };
+}
+
+/** causesOf returns a function that finds what let a turn begin: the last message that it read, or the last task it needs. */
+function causesOf(report: Report): (turn: Turn) => Lead | undefined {
+  const mail = new Map<string, Lead>();
+  for (const one of report.envelopes) {
+    const { turn } = one.receipt;
+    if (!turn) continue;
+    mail.set(turn, { fromAgent: one.fromNodeId, fromTime: ms(one.createdAt), toAgent: one.toNodeId, toTime: 0, turn, message: one.id });
+  }
+  const tasks = new Map(report.tasks.map((task) => [task.name, task]));
+  const ends = new Map<string, Turn>();
+  for (const turn of report.turns) ends.set(`${turn.task} ${turn.iteration}`, turn);
+  return (turn) => {
+    const started = ms(turn.started);
+    const letter = mail.get(turn.id) ?? letterOf(turn, report);
+    if (letter) return { ...letter, toTime: started };
+    let last: Turn | undefined;
+    for (const needed of tasks.get(turn.task ?? '')?.depends_on ?? []) {
+      const found = ends.get(`${needed.task} ${turn.iteration}`);
+      if (found?.ended && (!last || ms(found.ended) > ms(last.ended))) last = found;
+    }
+    return last && { fromAgent: last.agent, fromTime: ms(last.ended), toAgent: turn.agent, toTime: started, turn: turn.id };
+  };
+}

@@ -1,0 +1,31 @@
+/** How a status looks: the sign and the tone that the terminal has too (internal/term/signs.go). */
+export type Tone = 'active' | 'wait' | 'good' | 'bad' | 'dim';
+
+const looks: Record<string, [string, Tone]> = {
+  running: ['●', 'active'],
+  streaming: ['◉', 'active'],
+  waiting: ['◌', 'wait'],
+  blocked: ['?', 'wait'],
+  pausing: ['‖', 'wait'],
+  paused: ['‖', 'wait'],
+  interrupted: ['‖', 'wait'],
+  completed: ['✓', 'good'],
+  failed: ['✗', 'bad'],
+  skipped: ['⊘', 'dim'],
+  cancelled: ['⊘', 'dim'],
+  pending: ['·', 'dim'],
+  idle: ['·', 'dim'],
+};
+
+export const signOf = (status?: string): string => looks[status ?? '']?.[0] ?? '·';
+export const toneOf = (status?: string): Tone => looks[status ?? '']?.[1] ?? 'dim';
+export const isOver = (status?: string): boolean => status === 'completed' || status === 'failed' || status === 'cancelled';
+
+/** A receipt says how far a message got. */
+export const receiptSigns: Record<string, string> = { stored: '○', injected: '◐', answered: '●', undeliverable: '✗' };
+export const receiptWords: Record<string, string> = {
+  stored: 'stored, not read yet',
+  injected: 'read in a prompt',
+  answered: 'answered',
+  undeliverable: 'undeliverable',
+};

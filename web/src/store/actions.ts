@@ -1,0 +1,53 @@
+import { ask, client, unwrap } from '../api/client';
+import type { Begun, Wanted } from '../api/types';
+import { go } from '../lib/route';
+import { attempt } from './ui';
+
+const runAt = (id: string) => ({ params: { path: { id } } });
+
+/** What a person does to a run. Each function says what came of it. */
+export const pauseRun = (id: string) => attempt(unwrap(client.POST('/api/v1/runs/{id}/pause', runAt(id))), 'The run pauses after its running turns.');
+export const resumeRun = (id: string) => attempt(unwrap(client.POST('/api/v1/runs/{id}/resume', runAt(id))), 'The run goes on.');
+export const cancelRun = (id: string) => attempt(unwrap(client.POST('/api/v1/runs/{id}/cancel', runAt(id))), 'The run is stopped.');
+export const closeRun = (id: string) => attempt(unwrap(client.POST('/api/v1/runs/{id}/close', runAt(id))), 'The team ends after the turns that it has now.');
+
+export type AgentAction = 'start' | 'stop' | 'pause' | 'resume' | 'reset';
+
+const done: Record<AgentAction, string> = {
+  start: 'gets turns again.',
+  stop: 'gets no more turns.',
+  pause: 'pauses after its turn.',
+  resume: 'gets turns again.',
+  reset: 'begins its turn anew, in a new session.',
+};
+
+export const actOnAgent = (id: string, agent: string, action: AgentAction) =>
+  attempt(unwrap(client.POST('/api/v1/runs/{id}/nodes/{agent}/{action}', { params: { path: { id, agent, action } } })), `${agent} ${done[action]}`);
+
+export const sendMessage = (id: string, to: string, text: string, how: 'queue' | 'interrupt') =>
+  attempt(unwrap(client.POST('/api/v1/runs/{id}/messages', { ...runAt(id), body: { to, text, interrupt: how === 'interrupt' } })), (sent) =>
+    how === 'interrupt' ? `Message ${sent.id} is stored, and ${to}'s turn is cut for it.` : `Message ${sent.id} is stored for ${to}'s next turn.`,
+  );
+
+export const answerApproval = (run: string, approval: string, ok: boolean, more: { reason?: string; edit?: never } = {}) =>
+  attempt(unwrap(client.POST('/api/v1/approvals/{approval}', { params: { path: { approval } }, body: { ok, run, ...more } })), ok ? 'Approved.' : 'Denied.');
+
+/** begin starts a run and shows it. */
+export async function begin(wanted: Wanted): Promise<boolean> {
+  return attempt(
+    unwrap(client.POST('/api/v1/runs', { body: wanted })).then((begun) => go({ run: begun.run })),
+    'The run has begun.',
+  );
+}
+
+export const retryRun = (id: string, from?: string) =>
+  attempt(
+    unwrap(client.POST('/api/v1/runs/{id}/retry', { ...runAt(id), body: { from } })).then((begun) => begun.run !== id && go({ run: begun.run })),
+    'What failed is tried again.',
+  );
+
+export const forkRun = (id: string, at: string, edit?: string) =>
+  attempt(
+    ask<Begun>('POST', `/api/v1/runs/${encodeURIComponent(id)}/fork`, { at, edit }).then((begun) => go({ run: begun.run })),
+    `A new run goes on from ${at}.`,
+  );

@@ -1,0 +1,39 @@
+import { useState } from 'react';
+import type { Artifact } from '../api/types';
+import { bytes, clockOf, excerpt } from '../lib/format';
+import { exportedRun } from '../store/exported';
+import { LongText } from '../inspector/LongText';
+
+const mostShown = 2_000_000;
+
+/** ArtifactItem is one artifact. Its bytes are read when it is opened, and shown as text. */
+export function ArtifactItem({ run, artifact }: { run: string; artifact: Artifact }) {
+  const [text, setText] = useState<string>();
+  const open = async () => {
+    if (text !== undefined) return;
+    setText(await read(run, artifact).catch(() => 'The artifact cannot be read.'));
+  };
+  return (
+    <li className="artifact">
+      <details onToggle={(event) => event.currentTarget.open && void open()}>
+        <summary>
+          <code>{excerpt(artifact.ref, 120)}</code> <span className="dim small num">{bytes(artifact.bytes)}</span>{' '}
+          <span className="dim small">
+            {artifact.agent} {clockOf(artifact.time)}
+          </span>
+        </summary>
+        {text !== undefined && <LongText text={text} label={artifact.ref} />}
+      </details>
+    </li>
+  );
+}
+
+async function read(run: string, artifact: Artifact): Promise<string> {
+  const past = exportedRun();
+  if (past) return past.artifacts?.[`${artifact.kind}/${artifact.name}`] ?? 'This file has no copy of the artifact.';
+  if (artifact.bytes > mostShown) return `The artifact has ${bytes(artifact.bytes)}: too much to show here.`;
+  const parts = [run, 'artifacts', artifact.kind, artifact.name].map(encodeURIComponent);
+  const answer = await fetch(`/api/v1/runs/${parts.join('/')}`);
+  if (!answer.ok) throw new Error();
+  return answer.text();
+}

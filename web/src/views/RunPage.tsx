@@ -1,0 +1,172 @@
+import { useEffect } from 'react';
+import { cost, dayOf, duration, excerpt, ms } from '../lib/format';
+import { useNow } from '../lib/now';
+import { exported, go, useRoute, views, type View } from '../lib/route';
+import { isOver } from '../lib/status';
+import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
+import { runStore, watchRun } from '../store/run';
+import { useStore } from '../store/store';
+import { Graph } from '../graph/Graph';
+import { Inspector } from '../inspector/Inspector';
+import { Board } from './Board';
+import { Conversation } from './Conversation';
+import { Needs } from './Needs';
+import { Badge, Empty, Link, Progress, Tools } from './Parts';
+import { Review } from './Review';
+import { Scrubber } from './Scrubber';
+import { Timeline } from './Timeline';
+import { useSteps } from './steps';
+import type { Report } from '../api/types';
+
+const titles: Record<View, string> = { graph: 'Graph', timeline: 'Timeline', conversation: 'Conversation', board: 'Board', review: 'Review' };
+const bodies: Record<View, () => React.ReactNode> = { graph: () => <Graph />, timeline: () => <Timeline />, conversation: () => <Conversation />, board: () => <Board />, review: () => <Review /> };
+
+/** RunPage is one run: its top, what needs the person, one of the views, and the inspector of what is selected. */
+export function RunPage({ id, at }: { id: string; at?: number }) {
+  const route = useRoute();
+  const report = useStore(runStore, (s) => (s.id === id ? s.report : undefined));
+  const problem = useStore(runStore, (s) => s.problem);
+  useEffect(() => watchRun(id, at), [id, at]);
+  useSteps();
+  useEffect(() => {
+    document.title = `${report ? excerpt(report.run.name || id, 40) : id} · swarm`;
+  }, [id, report]);
+  const selected = Boolean(route.agent ?? route.turn ?? route.message);
+  return (
+    <div className="page run-page">
+      <Top id={id} report={report} />
+      <nav className="tabs" aria-label="Views">
+        {views.map((view, index) => (
+          <Link key={view} to={{ ...route, view }} aria-current={route.view === view ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
+            {titles[view]}
+          </Link>
+        ))}
+        <span className="grow" />
+        <ConnectionNote />
+      </nav>
+      {report && !at && <Needs report={report} />}
+      {report?.run.reason && !at && !report.run.approvals?.length && (
+        <p className={report.run.status === 'failed' ? 'reason bad' : 'reason'}>
+          {excerpt(report.run.reason, 400)}
+        </p>
+      )}
+      {!report && problem && (
+        <Empty title={problem.message}>{problem.hint}</Empty>
+      )}
+      {report && (
+        <div className={selected ? 'work split' : 'work'}>
+          <main className={`view view-${route.view}`} aria-label={titles[route.view]}>
+            {bodies[route.view]()}
+          </main>
+          {selected && <Inspector report={report} />}
+        </div>
+      )}
+      {report && !exported && <Scrubber />}
+    </div>
+  );
+}
+
+function Top({ id, report }: { id: string; report?: Report }) {
+  const run = report?.run;
+  const tasks = report?.tasks ?? [];
+  const done = tasks.filter((task) => task.status === 'completed').length;
+  return (
+    <header className="top">
+      {exported ? <span className="brand">swarm</span> : <Link to={{}} className="brand" aria-label="All runs">swarm</Link>}
+      <h1 className="run-title" title={id}>
+        {run ? excerpt(run.name || id, 120) : id}
+      </h1>
+      {run && <Badge status={run.status} />}
+      {run && tasks.length > 0 && (
+        <span className="wide-only top-fact">
+          <Progress done={done} total={tasks.length} label={`${done} of ${tasks.length} tasks done`} />
+          <span className="num dim">
+            {done}/{tasks.length}
+          </span>
+        </span>
+      )}
+      {run && <Facts report={report} />}
+      <span className="grow" />
+      {run && !exported && <RunActions id={run.id} status={run.status} kind={run.kind} />}
+      {!exported && <ExportMenu id={id} />}
+      <span className="wide-only tools">
+        <Tools />
+      </span>
+    </header>
+  );
+}
+
+function Facts({ report }: { report: Report }) {
+  const now = useNow();
+  const { run, usage } = report;
+  const end = run.ended ? ms(run.ended) : now;
+  const budget = run.budget?.usd ? ` of $${run.budget.usd}` : run.budget?.calls ? ` · ${usage.calls ?? 0} of ${run.budget.calls} calls` : '';
+  return (
+    <span className="top-fact num dim wide-only" title={`started ${dayOf(run.started)}`}>
+      {cost(usage)}
+      {budget} · {run.started ? duration(end - ms(run.started)) : ''}
+    </span>
+  );
+}
+
+function RunActions({ id, status, kind }: { id: string; status: string; kind?: string }) {
+  if (status === 'failed' || status === 'cancelled') return <button onClick={() => void retryRun(id)}>Retry</button>;
+  if (isOver(status)) return null;
+  const paused = status === 'paused' || status === 'pausing' || status === 'interrupted';
+  return (
+    <>
+      {paused ? (
+        <button className="primary" onClick={() => void resumeRun(id)}>
+          Resume
+        </button>
+      ) : (
+        <button onClick={() => void pauseRun(id)}>Pause</button>
+      )}
+      {kind === 'team' && !paused && (
+        <button className="wide-only" onClick={() => void closeRun(id)} title="End the team after the turns that it has now">
+          Close
+        </button>
+      )}
+      <button className="danger" onClick={() => confirm('Stop this run for good?') && void cancelRun(id)}>
+        Stop
+      </button>
+    </>
+  );
+}
+
+function ExportMenu({ id }: { id: string }) {
+  const base = `/api/v1/runs/${encodeURIComponent(id)}/export?format=`;
+  return (
+    <details className="menu wide-only">
+      <summary>Export</summary>
+      <div className="menu-items">
+        <a href={`${base}html`} download={`${id}.html`}>
+          One HTML file
+        </a>
+        <a href={`${base}json`} download={`${id}.json`}>
+          JSON
+        </a>
+      </div>
+    </details>
+  );
+}
+
+function ConnectionNote() {
+  const connection = useStore(runStore, (s) => s.connection);
+  const at = useStore(runStore, (s) => s.at);
+  if (exported) return <span className="dim">exported file</span>;
+  if (at)
+    return (
+      <button className="quiet" onClick={() => go({ ...currentRoute(), at: undefined })}>
+        the past, event {at} · back to now
+      </button>
+    );
+  if (connection === 'lost') return <span className="tone-wait" role="status">connection lost, trying again</span>;
+  if (connection === 'live') return <span className="dim live-note">live</span>;
+  return null;
+}
+
+function currentRoute() {
+  const { id } = runStore.get();
+  return { run: id };
+}
