@@ -149,6 +149,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/wording", "the sentence that says why a run is stuck"},
 		{"swarm/internal/fact", "decodes events as the loops do"},
 		{"swarm/internal/plan", "the machines that know who waits for whom"},
+		{"swarm/internal/providerkind", "the context window of a model"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 
@@ -414,7 +415,6 @@ var packageRules = map[string]packageRule{
 	}},
 	"swarm/internal/mcpdrive": {6, []use{
 		{"swarm", nouns},
-		{"swarm/internal/compose", "what a compose file can start"},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/mail", "a message to an agent is an envelope"},
 		{"swarm/internal/run", "reads runs, as commands do"},

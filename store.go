@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -96,9 +97,45 @@ type RunSummary struct {
 	PID     int           `json:"pid,omitempty"`     // the process that drives it, or drove it last
 	Origin  *Origin       `json:"asked,omitempty"`   // the message of another program that began the run
 	Key     string        `json:"key,omitempty"`     // the key of the MCP client that began the run
+	Args    []string      `json:"args,omitempty"`    // its command line, shortened
+	Needs   []Need        `json:"needs,omitempty"`   // what a person has to do about it
 	Waits   string        `json:"waits,omitempty"`   // why it runs and nothing happens: a person has to decide, or has paused an agent
 	Problem string        `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
 	Damaged bool          `json:"damaged,omitempty"` // the problem is that the log is damaged
+}
+
+// A Need is one thing that a run needs a person for.
+type Need struct {
+	Kind  NeedKind `json:"kind"`
+	ID    string   `json:"id,omitempty"`    // of the approval, or of the message that asks
+	Agent string   `json:"agent,omitempty"` // that waits for it
+	Text  string   `json:"text"`
+}
+
+// A NeedKind says what a person has to do.
+type NeedKind string
+
+// The kinds of needs, the most urgent first.
+const (
+	NeedsApproval NeedKind = "approval" // allow or deny something
+	NeedsAnswer   NeedKind = "question" // answer a message
+	NeedsHelp     NeedKind = "stalled"  // find out why nothing happens, and go on
+	NeedsRetry    NeedKind = "failed"   // look at it, and retry it
+)
+
+// Matches reports whether each of the words is in the summary's id, name, kind, folder or command
+// line, in any case. The command line has the goal of a team and the query of a swarm.
+func (s RunSummary) Matches(words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	text := strings.ToLower(strings.Join(append([]string{string(s.ID), s.Name, string(s.Kind), s.Dir}, s.Args...), "\n"))
+	for _, w := range words {
+		if !strings.Contains(text, strings.ToLower(w)) {
+			return false
+		}
+	}
+	return true
 }
 
 // MarshalJSON writes the exit code of every run that has ended, 0 too, and of no other.

@@ -190,12 +190,12 @@ func (a *app) lineStarter(d *control.Drivers) func(context.Context, control.Requ
 		}
 		return d.StartBy(ctx, r, func(r control.Request) (swarm.RunID, func() (view.Picture, error), error) {
 			team.Budget = team.Budget.Within(r.Budget)
-			start := swarm.RunStart{Dir: o.Dir, File: o.File, Sources: team.Sources, Args: []string{"run", text}, Version: version, Key: c.Caller.Key.Name, Time: time.Now()}
+			start := swarm.RunStart{Dir: o.Dir, File: o.File, Sources: team.Sources, Args: []string{"run", text}, Version: version, Key: c.Caller.Actor().Client, Time: time.Now()}
 			s, err := session.Start(ctx, c.Home, start, team)
 			if err != nil {
 				return "", nil, err
 			}
-			s.Drive(d.Context, run.Options{Engine: d.Options.Engine, Serve: d.Options.Serve, Telemetry: d.Options.Telemetry})
+			s.Drive(d.Context, run.Options{Engine: d.Options.Engine, Server: d.Options.Server, Serve: d.Options.Serve, Telemetry: d.Options.Telemetry})
 			if _, err := s.Enter(ctx, text); err != nil {
 				_, closed := s.Close(ctx)
 				return "", nil, errors.Join(err, closed)

@@ -164,14 +164,5 @@ func (a *app) unconfirmed(o compose.Options) (warnings []*swarm.Error) {
 	if err != nil {
 		return nil
 	}
-	all, err := c.ConfirmationsOf(o)
-	if err != nil { // the check itself has reported it
-		return nil
-	}
-	for _, q := range all {
-		if q.Open() {
-			warnings = append(warnings, q.Refusal())
-		}
-	}
-	return warnings
+	return c.Unconfirmed(o)
 }

@@ -27,8 +27,12 @@ import (
 // Options say which runs are served, and how new ones are started.
 type Options struct {
 	Control *control.Control
-	Start   func(ctx context.Context, r control.Request) (run string, err error) // returns when the run is on disk
-	Feed    *feed.Hub
+	// Start, StartLine and Begin start a run: of a request, of a request with a line, and of a plan.
+	// They return when the run is on disk.
+	Start     func(ctx context.Context, r control.Request) (run string, err error)
+	StartLine func(ctx context.Context, r control.Request, line string) (run string, err error)
+	Begin     func(ctx context.Context, b *control.Begin) (run string, err error)
+	Feed      *feed.Hub
 }
 
 // An API is the HTTP handler. Its streams end when its feed is closed.
@@ -39,6 +43,7 @@ type API struct {
 	heartbeat time.Duration // the interval of comments in a stream, which keep proxies from closing it
 	patience  time.Duration // how long a write to a client may block
 	lookups   chan struct{} // a place for each stream that looks its run up
+	summaries *feed.Summaries
 }
 
 // maxLookups limits how many streams look their runs up at the same time. Each opens the run's log.
@@ -48,7 +53,7 @@ const maxLookups = 16
 // New makes an API.
 func New(o Options) *API {
 	a := &API{Options: o, routes: http.NewServeMux(), heartbeat: 15 * time.Second, patience: 10 * time.Second,
-		lookups: make(chan struct{}, maxLookups)}
+		lookups: make(chan struct{}, maxLookups), summaries: feed.NewSummaries(o.Control.Home, o.Control.Dir, o.Control.Anywhere)}
 	for _, r := range a.table() {
 		a.routes.Handle(r.method+" "+r.path, r.handler)
 	}
@@ -85,7 +90,9 @@ func (a *API) table() []route {
 		{"POST", "/api/v1/runs/{id}/resume", answer(a.steer(a.Control.Resume))},
 		{"POST", "/api/v1/runs/{id}/cancel", answer(a.steer(a.cancelRun))},
 		{"POST", "/api/v1/runs/{id}/close", answer(a.steer(a.Control.Close))},
+		{"POST", "/api/v1/runs/{id}/retry", answer(a.retryRun)},
 		{"POST", "/api/v1/runs/{id}/nodes/{agent}/{action}", answer(a.actOnNode)},
+		{"GET", "/api/v1/project", answer(a.showProject)},
 		{"GET", "/api/v1/approvals", answer(a.listApprovals)},
 		{"POST", "/api/v1/approvals/{approval...}", answer(a.answerApproval)},
 		{"GET", "/api/v1/stream/sse", http.HandlerFunc(a.stream)},

@@ -80,7 +80,8 @@ func (h *house) drive() {
 	h.drivers = &control.Drivers{Control: c, Follow: h.api.Feed.Watch, Ended: func(view.Picture, error) {}} // its log says how a run ended
 	h.drivers.Options.Engine, h.drivers.Options.Server = local.Run, h.server
 	h.drivers.Context, h.stop = newContext()
-	c.GoOn, h.api.Start = h.drivers.Resume, h.drivers.Start
+	c.GoOn, h.api.Start, h.api.Begin = h.drivers.Resume, h.drivers.Start, h.drivers.Begin
+	h.api.StartLine = func(context.Context, control.Request, string) (string, error) { return "line", nil } // cmd/swarm has it
 }
 
 // project writes a compose file in which sh is the provider, and agent.sh what it runs.

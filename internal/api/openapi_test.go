@@ -286,6 +286,15 @@ tasks:
 		h.listen("workflow_id="+b.Run, "").until(string(swarm.RunEnded))
 		h.settle(b.Run)
 		ask(409, "POST", runs+"/cancel", "", "", "id", b.Run)
+		ask(400, "POST", runs+"/retry", "", `{"from":"nosuch"}`, "id", b.Run)
+		ask(404, "POST", runs+"/retry", "", "", "id", "nosuch")
+		ask(200, "GET", "/api/v1/project", "", "")
+		ask(403, "GET", "/api/v1/project", "?dir=..", "")
+		ask(201, "POST", "/api/v1/runs", "", `{"line":"@first hello"}`)
+		for _, wrong := range []string{`{"line":"@first hello","goal":"x"}`, `{"query":"x","tasks":["first"]}`, `{"agents":3}`, `{"line":"@first hello","jobs":2}`} {
+			ask(400, "POST", "/api/v1/runs", "", wrong)
+		}
+		ask(200, "GET", "/api/v1/runs", "?q=PIPELINE+"+b.Run, "")
 		ask(409, "POST", runs+"/messages", "", `{"to":"first","text":"hello"}`, "id", b.Run)
 	}
 	id, _ := h.bare()                                                                                   // nobody drives it
@@ -293,6 +302,15 @@ tasks:
 	ask(202, "POST", runs+"/cancel", "", "", "id", id)
 	team, _, _ := h.logOf(swarm.RunStart{Kind: swarm.TeamRun, Dir: h.dir})
 	ask(202, "POST", runs+"/close", "", "", "id", team)
+	h.project("tasks: {a: {prompt-string: x}, b: {prompt-string: y, depends_on: [a]}}\n", "echo made\n")
+	first := h.start()
+	h.settle(first)
+	again := decode[begun](t, ask(201, "POST", runs+"/retry", "", `{"from":"b"}`, "id", first))
+	h.settle(again.Run)
+	if turns := get[turnList](h, "/api/v1/runs/"+again.Run+"/turns").Turns; len(turns) != 2 || !turns[0].CarriedOver || turns[1].CarriedOver {
+		t.Errorf("the retry has the turns %+v", turns)
+	}
+	ask(200, "GET", runs, "", "", "id", again.Run)
 	h.swarmProject()
 	const tasks = "/api/v1/tasks"
 	begunTask := decode[task](t, ask(201, "POST", tasks, "", chips))

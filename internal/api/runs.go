@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"swarm"
 	"swarm/internal/control"
@@ -20,8 +21,8 @@ type runList struct {
 
 // listRuns lists runs, the newest first.
 func (a *API) listRuns(r *http.Request) (reply, error) {
-	q := ask(r, "before", "limit", "status")
-	before, limit, status := q.text("before"), q.limit(), q.runStatus()
+	q := ask(r, "before", "limit", "status", "q")
+	before, limit, status, words := q.text("before"), q.limit(), q.runStatus(), strings.Fields(q.text("q"))
 	if q.err != nil {
 		return reply{}, q.err
 	}
@@ -30,7 +31,7 @@ func (a *API) listRuns(r *http.Request) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		if status != "" && s.Status != status {
+		if status != "" && s.Status != status || !s.Matches(words) {
 			continue
 		}
 		if len(list.Runs) == limit {
@@ -49,13 +50,21 @@ type begun struct {
 // startRun starts a run. The reply is sent when the run is on disk.
 func (a *API) startRun(r *http.Request) (reply, error) {
 	var w control.Request
-	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "done_command", "mode", "phase"); err != nil {
+	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "done_command", "mode", "phase",
+		"line", "query", "agents", "iterations", "strategy", "approve_plan"); err != nil {
 		return reply{}, err
 	}
+	ofTasks := w.Pipeline != "" || len(w.Tasks) > 0 || w.Only || w.Stdin != ""
 	switch {
+	case several(w.Goal != "", w.Line != "", w.Query != ""), (w.Line != "" || w.Query != "") && ofTasks:
+		return reply{}, swarm.Errorf(swarm.BadInput, "a run is of tasks, of a goal, of a line or of a query").WithHint("name one of them")
+	case w.Query == "" && (w.Agents != nil || w.Iterations != nil || w.Strategy != "" || w.ApprovePlan):
+		return reply{}, swarm.Errorf(swarm.BadInput, "agents, iterations, strategy and approve_plan need a query").WithHint("add query, or leave them out")
+	case w.Line != "" && w.Jobs != 0:
+		return reply{}, swarm.Errorf(swarm.BadInput, "a line has no jobs").WithHint("leave out jobs")
 	case w.Pipeline != "" && len(w.Tasks) > 0:
 		return reply{}, swarm.Errorf(swarm.BadInput, "a run is of a pipeline or of some tasks, not of both").WithHint("leave out pipeline or tasks")
-	case w.Goal != "" && (w.Pipeline != "" || len(w.Tasks) > 0 || w.Only || w.Stdin != ""):
+	case w.Goal != "" && ofTasks:
 		return reply{}, swarm.Errorf(swarm.BadInput, "a team has a goal, and no pipeline or tasks").WithHint("leave out goal, or pipeline, tasks, only and stdin")
 	case w.Goal == "" && (w.To != "" || len(w.Done) > 0 || w.DoneCommand != "" || w.Mode != "" || w.Phase != ""):
 		return reply{}, swarm.Errorf(swarm.BadInput, "to, done, done_command, mode and phase need a goal").WithHint("add goal, or leave them out")
@@ -65,11 +74,67 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 	if err := a.place(&w); err != nil {
 		return reply{}, err
 	}
-	id, err := a.Start(r.Context(), w)
-	if err != nil {
-		return reply{}, notStarted(err)
+	if w.Line != "" {
+		return started(a.StartLine(r.Context(), w, w.Line))
 	}
-	return reply{http.StatusCreated, begun{id}}, nil
+	return started(a.Start(r.Context(), w))
+}
+
+// started makes the reply to a request that starts a run.
+func started(id string, err error) (reply, error) {
+	return reply{http.StatusCreated, begun{id}}, notStarted(err)
+}
+
+// several reports whether more than one is true.
+func several(all ...bool) bool {
+	n := 0
+	for _, one := range all {
+		if one {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// retryRun retries what failed in a run that has ended, as a new run. In a run that has not ended, it
+// retries a task that waits for a person.
+func (a *API) retryRun(r *http.Request) (reply, error) {
+	var body struct {
+		From string `json:"from"`
+	}
+	if err := errors.Join(ask(r).err, readBody(r, &body, "from")); err != nil {
+		return reply{}, err
+	}
+	s, err := a.Control.Lookup(r.PathValue("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	if s = run.Current(a.Control.Home, s); !s.Status.Ended() {
+		result, err := a.Control.RetryTask(r.Context(), s.ID, body.From)
+		return reply{http.StatusAccepted, result}, err
+	}
+	b, err := a.Control.Retry(s.ID, body.From)
+	if err != nil {
+		return reply{}, err
+	}
+	return started(a.Begin(r.Context(), b))
+}
+
+// showProject returns what the compose file of the server's folder has.
+func (a *API) showProject(r *http.Request) (reply, error) {
+	q := ask(r, "dir", "file")
+	w := control.Request{Dir: q.text("dir"), File: q.text("file")}
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	if err := a.place(&w); err != nil {
+		return reply{}, err
+	}
+	p, err := a.Control.Project(w)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(p)
 }
 
 // place finds the folder of a run that is to be started. It stays in the server's own folder, unless

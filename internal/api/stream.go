@@ -21,15 +21,51 @@ import (
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	q := ask(r, "workflow_id", "after", "type", "names")
 	id := q.text("workflow_id")
-	if id == "" {
-		q.fail(swarm.Errorf(swarm.BadInput, "no run is named").WithHint("write ?workflow_id=RUN"))
+	if id == "" && len(q.values) > 0 {
+		q.fail(swarm.Errorf(swarm.BadInput, "no run is named").WithHint("write ?workflow_id=RUN; without any parameter the stream has the summaries of all runs"))
 	}
 	c, err := a.newClient(w, r, q)
+	if err == nil && id == "" {
+		a.streamSummaries(c, r)
+		return
+	}
 	if err == nil {
 		err = a.serveStream(c, r, id)
 	}
 	if err != nil {
 		refuse(w, err)
+	}
+}
+
+// streamSummaries sends the summaries of the newest runs and of all that go on, and then each summary
+// that changes. The stream has no numbers: a client that connects again gets the summaries again.
+func (a *API) streamSummaries(c *client, r *http.Request) {
+	if err := c.begin(); err != nil || r.Method == http.MethodHead {
+		return
+	}
+	defer a.summaries.Join()()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.Feed.Ending(), cancel)()
+	beat := time.NewTicker(a.heartbeat)
+	defer beat.Stop()
+	for version := int64(-1); ctx.Err() == nil; {
+		wire, newest, more := a.summaries.Take(version)
+		version = newest
+		var err error
+		if len(wire) > 0 {
+			err = c.write(wire)
+		} else {
+			select {
+			case <-more:
+			case <-beat.C:
+				err = c.write([]byte(": heartbeat\n\n"))
+			case <-ctx.Done():
+			}
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 

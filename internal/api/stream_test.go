@@ -73,7 +73,7 @@ func TestAStreamThatCannotBeIsRefusedAtOnce(t *testing.T) {
 		{"workflow_id=" + id[:len(id)-1], "", 404, "there is no run"},
 		{"workflow_id=../../etc/passwd", "", 404, "there is no run"},
 		{"workflow_id=a%0Aid:%201%0D%00", "", 404, `there is no run \"a\\nid: 1\\r\\x00\"`},
-		{"", "", 400, "no run is named"},
+		{"after=1", "", 400, "no run is named"},
 		{"workflow_id=" + id + "&after=-1", "", 400, "is no number that is possible here"},
 		{"workflow_id=" + id + "&after=3", "", 400, "has no event 3 yet"},
 		{"workflow_id=" + id, "x", 400, "is no event of a run"},

@@ -70,7 +70,7 @@ func TestATaskOfACouncil(t *testing.T) {
 	}
 }
 
-func decode[T any](t *testing.T, text string) (got T) {
+func decode[T any](t testing.TB, text string) (got T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v in %s", err, text)

@@ -31,6 +31,23 @@ type Begin struct {
 	id          swarm.RunID // "" = a new one is made
 }
 
+// Retry returns a run that retries what failed in an ended one, or with from that task and its
+// dependents.
+func (c *Control) Retry(id swarm.RunID, from string) (*Begin, error) {
+	if err := c.maySteer(id); err != nil {
+		return nil, err
+	}
+	again, err := run.PlanRetry(c.Home, id, from)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"retry", string(id)}
+	if from != "" {
+		args = append(args, "--from", from)
+	}
+	return BeginRetry(again, args), nil
+}
+
 // BeginRetry returns a run that retries an ended one.
 func BeginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources}, File: r.Start.File, Dir: r.Start.Dir,

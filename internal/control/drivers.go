@@ -38,6 +38,11 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return d.Begin(ctx, b)
+}
+
+// Begin begins a run that is planned. When it returns, the run is on disk.
+func (d *Drivers) Begin(ctx context.Context, b *Begin) (id string, err error) {
 	if err := b.Ready(d.Control.Home); err != nil {
 		return "", err
 	}

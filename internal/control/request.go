@@ -36,6 +36,7 @@ type Request struct {
 	DoneCommand string   `json:"done_command"` // a shell command that checks whether the goal is reached
 	Mode        string   `json:"mode"`
 	Phase       string   `json:"phase"`
+	Line        string   `json:"line"` // a line of a conversation; packages above start it
 
 	Budget     swarm.Budget           `json:"-"` // the most that the run may use, whatever the file says; 0 = as the file says
 	Structured json.RawMessage        `json:"-"` // structured data with the goal

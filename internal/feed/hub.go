@@ -4,7 +4,6 @@
 package feed
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sort"
@@ -440,9 +439,5 @@ type StreamRecord struct {
 // deltaFrame encodes a delta. It has no id, because it is not in the log and a client cannot
 // continue after it.
 func deltaFrame(s TurnDelta) Frame {
-	var b bytes.Buffer
-	b.WriteString("event: " + Delta + "\ndata: ")
-	_ = json.NewEncoder(&b).Encode(s) // cannot fail; ends the line
-	b.WriteString("\n")
-	return Frame{Kind: Delta, turn: s.Turn, Wire: b.Bytes()}
+	return Frame{Kind: Delta, turn: s.Turn, Wire: namedFrame(Delta, s)}
 }

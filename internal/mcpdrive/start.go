@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"swarm"
-	"swarm/internal/compose"
 	"swarm/internal/control"
 )
 
@@ -113,34 +112,32 @@ type projectTask struct {
 }
 
 func (s *Server) project(context.Context, struct{}) (any, error) {
-	o, p, err := s.Control.Compose(s.request(budget{}))
+	all, err := s.Control.Project(s.request(budget{}))
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
-	o = o.ReadOnce()
-	v := projectView{File: o.File, Next: "run_pipeline starts tasks, run_team gives the agents a goal, run_line speaks to agents by name, solve asks a swarm"}
-	all, err := compose.CompileAll(o)
-	if err != nil {
-		return nil, err
+	for _, p := range all.Problems {
+		if p.Level == "error" {
+			e := swarm.Errorf(swarm.BadInput, "%s", p.Error).WithHint("%s", p.Hint)
+			e.File, e.Line, e.Column = p.File, p.Line, p.Column
+			return nil, e
+		}
 	}
-	v.Pipelines = all.Settings.Pipelines
-	for i := range all.Plan.Tasks {
-		t := &all.Plan.Tasks[i]
+	v := projectView{File: all.File, Next: "run_pipeline starts tasks, run_team gives the agents a goal, run_line speaks to agents by name, solve asks a swarm"}
+	for _, p := range all.Pipelines {
+		v.Pipelines = append(v.Pipelines, p.Name)
+	}
+	for _, t := range all.Tasks {
 		one := projectTask{Name: t.Name, Agent: t.Agent}
 		for _, d := range t.DependsOn {
 			one.DependsOn = append(one.DependsOn, d.Task)
 		}
 		v.Tasks = append(v.Tasks, one)
 	}
-	agents := &all.Plan
-	if team, err := compose.CompileTeam(o); err == nil { // else its agents cannot work without tasks
-		agents = &team.Plan
-	}
-	for _, a := range agents.Agents {
+	for _, a := range all.Agents {
 		v.Agents = append(v.Agents, a.Name)
 	}
-	for _, e := range agents.Edges {
+	for _, e := range all.Edges {
 		arrow := " -> "
 		if e.Both {
 			arrow = " <-> "

@@ -255,6 +255,16 @@ func Current(h *statedir.Home, s swarm.RunSummary) swarm.RunSummary {
 	return now
 }
 
+// Advance folds the events that are new since a fold of the run, and returns the run's summary and
+// whether a process drives it.
+func (r *Reader) Advance(v *view.Run) (s swarm.RunSummary, driven bool, err error) {
+	driven = r.Driven() // first: the last events of a driver that leaves now are in the fold
+	if err := r.log.Scan(v.Seq, v.Apply); err != nil {
+		return s, driven, err
+	}
+	return summarize(withoutDriver(v.Picture(), driven)), driven, nil
+}
+
 // Summarize makes the summary of a run from its log. It is empty for an empty log.
 func Summarize(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error) {
 	v, err := View(log, run)

@@ -21,6 +21,7 @@ import (
 	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
 	"swarm/internal/engine"
+	"swarm/internal/excerpt"
 	"swarm/internal/flow"
 	"swarm/internal/permission"
 	"swarm/internal/process"
@@ -434,8 +435,24 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	// The summary is only a cache of the log, so its error does not matter.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin, Key: d.start.Key})
+		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin, Key: d.start.Key, Args: shortArgs(d.start.Args)})
 	return nil
+}
+
+// maxArgs bounds the command line in a summary, in bytes. Lists of runs read all summaries.
+const maxArgs = 2000
+
+// shortArgs returns the beginning of a command line.
+func shortArgs(args []string) (some []string) {
+	room := maxArgs
+	for _, arg := range args {
+		if room <= 0 {
+			break
+		}
+		arg = excerpt.Head(arg, room)
+		some, room = append(some, arg), room-len(arg)
+	}
+	return some
 }
 
 // Plan returns the plan that the run began with.
@@ -540,6 +557,7 @@ func summarize(p view.Picture) swarm.RunSummary {
 	if p.Status == swarm.Running {
 		waits = p.Reason
 	}
-	return swarm.RunSummary{Waits: waits, ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Pauses: p.Paused, Since: p.Since, Exit: p.Exit,
+	return swarm.RunSummary{Waits: waits, Needs: p.Needs(), Args: shortArgs(p.Args), ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status,
+		Started: p.Started, Ended: p.Ended, Pauses: p.Paused, Since: p.Since, Exit: p.Exit,
 		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin, Key: p.Key}
 }

@@ -160,7 +160,7 @@ func TestPiecesWithTheSameTime(t *testing.T) {
 // A run without a driver does not change, so a list does not open its log.
 func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
 	s := swarm.RunSummary{ID: storyID, Status: swarm.Interrupted, Done: 1}
-	if got := Current(nil, s); got != s {
+	if got := Current(nil, s); !reflect.DeepEqual(got, s) {
 		t.Errorf("%+v", got)
 	}
 }

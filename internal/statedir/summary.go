@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 
 	"swarm"
 )
@@ -55,7 +56,7 @@ func (h *Home) Driven(run swarm.RunID) bool {
 // the one behind the summary's Problem.
 func (h *Home) present(entry swarm.RunEntry) (swarm.RunSummary, error) {
 	s, driven, err := h.current(entry)
-	if s != entry.RunSummary && !driven && s.Begun() && s.Problem == "" {
+	if !driven && !reflect.DeepEqual(s, entry.RunSummary) && s.Begun() && s.Problem == "" {
 		_ = h.Store.Save(context.Background(), s) // best effort: it saves reading the log next time
 	}
 	return s, err

@@ -226,7 +226,7 @@ func TestEdges(t *testing.T) {
 	}
 	add(swarm.Edge{From: "lead", To: "coder"}, swarm.Edge{From: "coder", To: "tester", Both: true})
 	add(swarm.Edge{From: "lead", To: "coder"}, swarm.Edge{From: "tester", To: "coder"}, swarm.Edge{From: "lead", To: "judge"}, swarm.Edge{From: "judge", To: "lead"})
-	want := []swarm.Edge{{From: "lead", To: "coder"}, {From: "coder", To: "tester", Both: true}, {From: "lead", To: "judge", Both: true}}
+	want := []Edge{{Edge: swarm.Edge{From: "lead", To: "coder"}}, {Edge: swarm.Edge{From: "coder", To: "tester", Both: true}}, {Edge: swarm.Edge{From: "lead", To: "judge", Both: true}}}
 	r := fold(t, New("r1"), s.events)
 	again, err := Unmarshal(r.Marshal())
 	if err != nil {

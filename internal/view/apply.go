@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/plan"
+	"swarm/internal/providerkind"
 )
 
 // Apply folds the next event. It ignores an event that was folded before. It refuses an event that
@@ -215,6 +216,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	var session string
 	var action swarm.ActionKind
 	var unbegun bool
+	var last swarm.Usage // of the last request of the turn, if the log has its requests
 	if t.agent >= 0 {
 		session = r.agents[t.agent].Session
 	}
@@ -237,6 +239,8 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 			ok = set(&t.Hint, m.value)
 		case "unbegun":
 			unbegun = string(m.value) == "true"
+		case "requests":
+			ok = setLastUsage(&last, m.value)
 		case "action":
 			act := readAction(m.value)
 			action, t.Doing = act.Kind, DescribeAction(&act)
@@ -266,6 +270,12 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	if t.agent >= 0 {
 		a := &r.agents[t.agent]
 		a.Active, a.Session = e.Time, session
+		if last == (swarm.Usage{}) && usage.Calls == 1 {
+			last = usage // its only request
+		}
+		if n := last.Tokens(); n > 0 {
+			a.Context = &Context{n, providerkind.ContextWindow(t.Model)}
+		}
 	}
 	if r.team != nil {
 		t.Started = time.Time{}
@@ -428,13 +438,18 @@ func (r *Run) addPlan(e *swarm.Event) error {
 // addEdge adds an edge once for each pair of agents, because each line of a session is a plan that
 // names all edges again.
 func (r *Run) addEdge(e swarm.Edge) {
-	for i, old := range r.edges {
-		back := old.From == e.To && old.To == e.From
-		if back || old.From == e.From && old.To == e.To {
-			r.edges[i].Both = old.Both || e.Both || back
-			return
-		}
+	i, ok := r.edgeAt[[2]string{e.From, e.To}]
+	if !ok {
+		r.keepEdge(Edge{Edge: e})
+		return
 	}
+	old := &r.edges[i]
+	old.Both = old.Both || e.Both || old.From == e.To
+}
+
+// keepEdge adds an edge that is not there yet.
+func (r *Run) keepEdge(e Edge) {
+	r.edgeAt[[2]string{e.From, e.To}], r.edgeAt[[2]string{e.To, e.From}] = len(r.edges), len(r.edges)
 	r.edges = append(r.edges, e)
 }
 

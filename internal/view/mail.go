@@ -2,6 +2,8 @@ package view
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/excerpt"
@@ -11,10 +13,16 @@ import (
 
 // A Box is the mail of an agent of a team. Its size grows with unread mail, not with all mail.
 type Box struct {
-	Inbox []int64 `json:"inbox,omitempty"` // numbers of the envelopes that it has not consumed
+	Inbox []Unread `json:"inbox,omitempty"` // the envelopes that it has not consumed
 	// Reading is the last envelope that its running turn has seen, in its prompt or injected.
 	Reading int64  `json:"reading,omitempty"`
 	Last    Letter `json:"last,omitzero"` // the last one that it sent or received
+}
+
+// An Unread is an envelope that its receiver has not consumed.
+type Unread struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"` // when it was stored
 }
 
 // A Letter is the sender, the receiver and the beginning of an envelope.
@@ -25,17 +33,26 @@ type Letter struct {
 }
 
 // Unread returns the number of envelopes that the agent has not seen.
-func (b Box) Unread() (n int) {
-	for _, seq := range b.Inbox {
-		if seq > b.Reading {
-			n++
+func (b Box) Unread() int { return b.unseen().Unread }
+
+// unseen returns what the agent has not seen.
+func (b Box) unseen() *Inbox {
+	in := &Inbox{}
+	for _, u := range b.Inbox {
+		if u.Seq > b.Reading {
+			if in.Unread++; in.Oldest.IsZero() {
+				in.Oldest = u.Time
+			}
 		}
 	}
-	return n
+	return in
 }
 
 // foldMail folds an event about the mail of a team.
 func (r *Run) foldMail(e *swarm.Event) error {
+	if e.Kind == swarm.HandoffStored {
+		r.useEdge(e)
+	}
 	if r.team == nil {
 		return nil
 	}
@@ -51,7 +68,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 			last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
 			r.box(env.FromNodeID, func(b *Box) { b.Last = last })
 			r.box(env.ToNodeID, func(b *Box) {
-				b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
+				b.Last, b.Inbox = last, append(b.Inbox, Unread{e.Seq, e.Time})
 			})
 		})
 	case swarm.HandoffInjected:
@@ -63,7 +80,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 	case swarm.HandoffConsumed:
 		return swarm.UseBody(e, func(in swarm.Inputs) {
 			r.box(e.Agent, func(b *Box) {
-				b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
+				b.Inbox = slices.DeleteFunc(b.Inbox, func(u Unread) bool { return u.Seq <= in.Upto })
 			})
 		})
 	case swarm.AgentEnded: // its unread mail is returned
@@ -123,4 +140,13 @@ func (r *Run) box(agent string, change func(*Box)) {
 	b := r.boxes[agent]
 	change(&b)
 	r.boxes[agent] = b
+}
+
+// useEdge counts an envelope for the edge between its sender and its receiver. The body need not be
+// read for that.
+func (r *Run) useEdge(e *swarm.Event) {
+	if i, ok := r.edgeAt[[2]string{e.Agent, strings.TrimPrefix(e.To, "@")}]; ok {
+		r.edges[i].Handoffs++
+		r.edges[i].LastSeq = e.Seq
+	}
 }

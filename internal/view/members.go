@@ -201,3 +201,29 @@ func setUsage(to *swarm.Usage, value []byte) bool {
 	}
 	return ok && !m.bad
 }
+
+// setLastUsage reads the usage of the last request in a list of requests. It skips the others
+// without decoding them.
+func setLastUsage(to *swarm.Usage, value []byte) bool {
+	m := members{rest: value}
+	if !m.take('[') {
+		return false
+	}
+	var one []byte
+	for m.space(); !m.take(']'); m.space() {
+		m.take(',')
+		m.space()
+		next, ok := m.any()
+		if !ok {
+			return false
+		}
+		one = next
+	}
+	last := members{rest: one}
+	for one != nil && last.next() {
+		if string(last.key) == "usage" {
+			return setUsage(to, last.value)
+		}
+	}
+	return !last.bad
+}

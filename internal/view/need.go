@@ -5,6 +5,7 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 )
 
 // Need returns why an event needs a person, and what to type; "" = it needs none. The end of a run
@@ -41,4 +42,42 @@ func Need(e *swarm.Event) string {
 		}
 	}
 	return ""
+}
+
+// maxNeeds bounds the needs of a run that a list shows.
+const maxNeeds = 20
+
+// Needs returns what the run needs a person for, the most urgent first. [Need] says the same of one
+// event, for a person who is told of it as it happens.
+func (p *Picture) Needs() (needs []swarm.Need) {
+	asking := map[string]bool{} // tasks that wait for an approval
+	for _, a := range p.Approvals {
+		asking[a.Task] = true
+		if !a.Auto {
+			needs = append(needs, swarm.Need{Kind: swarm.NeedsApproval, ID: a.ID, Agent: a.Agent, Text: "wants to " + DescribeApproval(a.Approval)})
+		}
+	}
+	var stalled []swarm.Need
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		for _, w := range t.Waits {
+			switch {
+			case w.For == plan.ForReply && w.Agent == swarm.User:
+				needs = append(needs, swarm.Need{Kind: swarm.NeedsAnswer, ID: w.Reason, Agent: t.Agent, Text: w.Question})
+			case w.For == plan.ForPerson && !asking[t.Name]:
+				stalled = append(stalled, swarm.Need{Kind: swarm.NeedsHelp, Agent: t.Agent, Text: w.Reason})
+			}
+		}
+	}
+	switch why := p.PausedFor(); {
+	case p.Status.Ended():
+	case why != "":
+		stalled = append(stalled, swarm.Need{Kind: swarm.NeedsHelp, Text: why})
+	case p.Status == swarm.Running && p.Reason != "" && len(needs)+len(stalled) == 0:
+		stalled = append(stalled, swarm.Need{Kind: swarm.NeedsHelp, Text: p.Reason})
+	}
+	if needs = append(needs, stalled...); p.Status == swarm.Failed {
+		needs = append(needs, swarm.Need{Kind: swarm.NeedsRetry, Text: p.Reason})
+	}
+	return needs[:min(len(needs), maxNeeds)]
 }

@@ -25,7 +25,8 @@ type Run struct {
 	tasks   []task // by their numbers in the schedule
 	agents  []Agent
 	agentAt map[string]int
-	edges   []swarm.Edge // of all plans, each once
+	edges   []Edge            // of all plans, each once
+	edgeAt  map[[2]string]int // by its two ends, in both orders
 	// questions are the newest that agents have asked a person.
 	questions []question
 	boxes     map[string]Box      // by agent, in a team
@@ -180,7 +181,9 @@ type Task struct {
 	Output     Output          `json:"output,omitzero"` // of its last turn, successful or not
 	Good       Output          `json:"good,omitzero"`   // of its last turn that succeeded
 	Usage      swarm.Usage     `json:"usage,omitzero"`
-	Final      bool            `json:"-"` // no other task depends on it; set when the run has ended
+	// DependsOn are the tasks that it waits for. Only a picture has them here.
+	DependsOn []swarm.Dependency `json:"depends_on,omitempty"`
+	Final     bool               `json:"-"` // no other task depends on it; set when the run has ended
 
 	// The fields below are those of a worker of a swarm. Its iterations are its turns.
 	Subtask *swarm.Subtask `json:"subtask,omitempty"`
@@ -217,6 +220,8 @@ type Agent struct {
 	Session  string         `json:"session,omitempty"`  // its provider's session
 	Active   time.Time      `json:"last_activity,omitzero"`
 	Usage    swarm.Usage    `json:"usage,omitzero"`
+	Context  *Context       `json:"context,omitempty"` // of its last turn; nil = not known
+	Inbox    *Inbox         `json:"inbox,omitempty"`   // in a team; only a picture has it
 
 	// The fold leaves these empty: they depend on the run's driver and on streams, which are not in
 	// the log.
@@ -246,13 +251,34 @@ const (
 // A Wait is one reason why a task does not run.
 type Wait = plan.Wait
 
+// An Edge is a path between two agents, and how much it was used. An edge in both directions counts
+// both.
+type Edge struct {
+	swarm.Edge
+	Handoffs int64 `json:"handoffs"`           // envelopes along it
+	LastSeq  int64 `json:"last_seq,omitempty"` // the event of the newest
+}
+
+// A Context is how full the context of an agent's model is: the tokens of its last request and the
+// answer to it.
+type Context struct {
+	Tokens int64 `json:"tokens"`
+	Window int64 `json:"window,omitempty"` // the most that the model takes; 0 = not known
+}
+
+// An Inbox is the mail that an agent has not seen yet.
+type Inbox struct {
+	Unread int       `json:"unread"`
+	Oldest time.Time `json:"oldest,omitzero"` // when the oldest of it was stored
+}
+
 // A Picture is the state of a run at one moment. It shares no memory with the fold, so callers may
 // keep it.
 type Picture struct {
 	Head   `json:"run"`
 	Tasks  []Task         `json:"tasks"`
 	Agents []Agent        `json:"agents"`
-	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies are edges, too
+	Edges  []Edge         `json:"edges"` // of its plans; dependencies are edges, too
 	Usage  swarm.Usage    `json:"usage"`
 	Votes  []Vote         `json:"votes,omitempty"` // of a council that has voted, the best answer first
 	Tie    bool           `json:"tie,omitempty"`   // the first two of these are level
@@ -263,7 +289,7 @@ type Picture struct {
 
 // New returns the fold of a run without events.
 func New(id swarm.RunID) *Run {
-	r := &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
+	r := &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, edgeAt: map[[2]string]int{}, sched: plan.NewFollower()}
 	r.sched.Routes = r.route
 	return r
 }
@@ -275,6 +301,7 @@ func (r *Run) Len() int { return len(r.tasks) }
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.reserved, t.began = r.tasks[i].Reserved, r.tasks[i].Began
+	t.DependsOn = r.tasks[i].DependsOn // never changed, so that it can be shared
 	t.Status, t.Waits = r.standing(i)
 	if end := r.ended(t.Agent); end != nil && t.Status.Ended() {
 		t.Kind, t.Reason, t.Outcome = end.Kind, end.Reason, end.Outcome
@@ -353,12 +380,13 @@ func (r *Run) ended(agent string) *swarm.AgentEnd {
 // Picture returns the state of the run now.
 func (r *Run) Picture() Picture {
 	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)),
-		Agents: append([]Agent{}, r.agents...), Edges: append([]swarm.Edge{}, r.edges...)}
+		Agents: append([]Agent{}, r.agents...), Edges: append([]Edge{}, r.edges...)}
 	if len(r.boxes) > 0 {
 		p.Mail = make(map[string]Box, len(r.boxes))
 		for name, b := range r.boxes {
-			b.Inbox = append([]int64(nil), b.Inbox...)
+			b.Inbox = append([]Unread(nil), b.Inbox...)
 			p.Mail[name] = b
+			p.Agents[r.agentAt[name]].Inbox = b.unseen()
 		}
 	}
 	p.Findings = append([]Finding(nil), r.findings...)

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of stored folds. A fold of another version is dropped, and the log is
 // folded again. Increase it with every change of what is stored or how events are folded.
-const Version = 18
+const Version = 19
 
 // A stored is the stored form of a fold, without its agents and tasks: those follow it, one JSON value
 // each, so that they can be read one by one. Its size depends on the plan, not on the log. The
@@ -31,7 +31,7 @@ type stored struct {
 	Pauses   time.Duration       `json:"pauses_ns,omitempty"`
 	Since    time.Time           `json:"paused_since,omitzero"`
 	Groups   []group             `json:"groups,omitempty"`
-	Edges    []swarm.Edge        `json:"edges,omitempty"`
+	Edges    []Edge              `json:"edges,omitempty"`
 	Boxes    map[string]Box      `json:"boxes,omitempty"`
 	Findings []Finding           `json:"findings,omitempty"`
 	Asked    []question          `json:"asked,omitempty"`
@@ -105,7 +105,10 @@ func Unmarshal(b []byte) (*Run, error) {
 	}
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
-	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
+	r.pause, r.pausedAt, r.groups, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Boxes
+	for _, e := range s.Edges {
+		r.keepEdge(e)
+	}
 	r.questions, r.Head.Paused, r.Since = s.Asked, s.Pauses, s.Since
 	r.actions, r.findings = s.Actions, s.Findings
 	r.agents = agents[:0] // each is read before it is written in its place
