@@ -26,7 +26,7 @@ func TestOnlyACancelCutsATurnThatHasNotBegun(t *testing.T) {
 	stop := r.watch(&controlled{c: c, cut: func(cause error) { cuts <- cause }, onlyCancel: true})
 	defer stop()
 	if len(cuts) > 0 {
-		t.Errorf("it was cut: %v", <-cuts)
+		t.Fatalf("it was cut: %v", <-cuts)
 	}
 	if why := r.cancelled(c); why != nil {
 		t.Errorf("it is cancelled: %v", why)
