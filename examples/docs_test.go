@@ -389,3 +389,30 @@ func TestDocumentsAreWrapped(t *testing.T) {
 		}
 	}
 }
+
+// TestChangelog: each version lists what was added, changed and fixed, in this order, in lines of at most
+// 120 columns.
+func TestChangelog(t *testing.T) {
+	text, err := os.ReadFile("../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, last := 0, ""
+	for i, line := range strings.Split(string(text), "\n") {
+		if n := utf8.RuneCountInString(line); n > 120 {
+			t.Errorf("CHANGELOG.md:%d has %d columns; wrap it at 120", i+1, n)
+		}
+		if strings.HasPrefix(line, "## ") {
+			versions, last = versions+1, ""
+		}
+		if kind, ok := strings.CutPrefix(line, "### "); ok {
+			if kind <= last || kind != "Added" && kind != "Changed" && kind != "Fixed" {
+				t.Errorf("CHANGELOG.md:%d: %s after %s; the order is Added, Changed, Fixed", i+1, kind, last)
+			}
+			last = kind
+		}
+	}
+	if versions < 2 || !strings.Contains(string(text), "\n## [0.1.0] - ") {
+		t.Error("CHANGELOG.md has no section for v0.1.0")
+	}
+}
