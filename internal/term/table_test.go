@@ -74,7 +74,7 @@ func TestHang(t *testing.T) {
 	if got, want := Hang(text, 0, 4), Escape(text); got != want {
 		t.Errorf("without a limit: %q", got)
 	}
-	if got, want := Hang("install it: npm install -g @x/claude-code", 30, 4), "install it: npm install -g\n    @x/claude-code"; got != want {
+	if got, want := Hang("install Claude Code: npm install -g @anthropic-ai/claude-code", 40, 9), "install Claude Code: npm\n         install -g\n         @anthropic-ai/claude-code"; got != want {
 		t.Errorf("flags and names are broken at a hyphen: %q", got)
 	}
 	if got, want := Hang("the program is not there, so agents cannot use it", 30, 4), "the program is not there,\n    so agents cannot use it"; got != want {
