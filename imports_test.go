@@ -484,6 +484,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "the server follows runs for its clients"},
+		{"swarm/web", "the page, for exports"},
 		{"swarm/internal/engine", "programs choose the engine"},
 		{"swarm/internal/engine/replay", "the engine of a run that replays another"},
 		{"swarm/internal/recording", "opens the file to replay"},

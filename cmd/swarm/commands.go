@@ -64,6 +64,7 @@ func (a *app) commandTable() []commandRow {
 		{a.attachCommand(), everyone, toLook}, // the keys of the board: ownRuns
 		{a.waitCommand(), everyone, toLook},
 		{a.recordCommand(), everyone, toLook},
+		{a.exportCommand(), everyone, toLook},
 
 		{a.pauseCommand(), ownRuns, toControl},
 		{a.resumeCommand(), ownRuns, toControl},

@@ -12,7 +12,7 @@ import (
 // this question has been answered for it: could an agent do with it what is a person's to do? If so,
 // person-only.txtar tries it.
 var insideTurn = map[access]string{
-	everyone: "init repl up run team solve desk send inbox reply publish mail artifact done ask wait-for spawn ls show logs out why attach wait diff record " +
+	everyone: "init repl up run team solve desk send inbox reply publish mail artifact done ask wait-for spawn ls show logs out why attach wait diff record export " +
 		"check plan graph prompts config schema doctor mcp version",
 	ownRuns: "resume retry close cancel pause start reset approve deny prune",
 	people:  "db serve trust",

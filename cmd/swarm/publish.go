@@ -14,11 +14,12 @@ import (
 	"swarm/internal/feed"
 	"swarm/internal/prompt"
 	"swarm/internal/term"
+	"swarm/web"
 )
 
 // routes makes the handler of the server, and lists the agents that it publishes over A2A.
 func (a *app) routes(o serveOptions, c *control.Control, d *control.Drivers, hub *feed.Hub) (http.Handler, []a2a.Agent, error) {
-	apiRoutes := api.New(api.Options{Control: c, Start: d.Start, StartLine: a.lineStarter(d), Begin: d.Begin, Feed: hub})
+	apiRoutes := api.New(api.Options{Control: c, Start: d.Start, StartLine: a.lineStarter(d), Begin: d.Begin, Feed: hub, Page: web.Files()})
 	if !o.a2a {
 		return apiRoutes, nil, nil
 	}

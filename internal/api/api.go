@@ -13,6 +13,7 @@ import (
 	_ "embed" // for the document
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type Options struct {
 	StartLine func(ctx context.Context, r control.Request, line string) (run string, err error)
 	Begin     func(ctx context.Context, b *control.Begin) (run string, err error)
 	Feed      *feed.Hub
+	Page      fs.FS // the web page, for exports; nil = there is none
 }
 
 // An API is the HTTP handler. Its streams end when its feed is closed.
@@ -79,6 +81,8 @@ func (a *API) table() []route {
 		{"GET", "/api/v1/runs/{id}", a.withReader(a.showRun)},
 		{"GET", "/api/v1/runs/{id}/events", a.withReader(a.listEvents)},
 		{"GET", "/api/v1/runs/{id}/nodes", a.withReader(a.listNodes)},
+		{"GET", "/api/v1/runs/{id}/diff", a.withReader(a.showDiff)},
+		{"GET", "/api/v1/runs/{id}/export", http.HandlerFunc(a.exportRun)},
 		{"GET", "/api/v1/runs/{id}/turns", a.withReader(a.listTurns)},
 		{"GET", "/api/v1/runs/{id}/turns/{turn...}", a.withReader(a.showTurn)},
 		{"GET", "/api/v1/runs/{id}/artifacts", a.withReader(a.listArtifacts)},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 
@@ -18,10 +19,12 @@ type nodeList struct {
 }
 
 func (a *API) listNodes(r *http.Request, l *run.Reader) (reply, error) {
-	if err := ask(r).err; err != nil {
-		return reply{}, err
+	q := ask(r, "at")
+	at := q.number("at", 0, 1, math.MaxInt64)
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	p, err := l.Living()
+	p, err := pictureAt(l, at)
 	if err != nil {
 		return reply{}, err
 	}

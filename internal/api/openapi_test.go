@@ -311,6 +311,16 @@ tasks:
 		t.Errorf("the retry has the turns %+v", turns)
 	}
 	ask(200, "GET", runs, "", "", "id", again.Run)
+	ask(200, "GET", runs, "?lists=false", "", "id", first)
+	ask(200, "GET", runs, "?at=3", "", "id", first)
+	ask(200, "GET", runs+"/nodes", "?at=3", "", "id", first)
+	ask(400, "GET", runs, "?at=0", "", "id", first)
+	ask(400, "GET", runs, "?at=9999", "", "id", first)
+	ask(400, "GET", runs, "?at=3&lists=true", "", "id", first)
+	ask(200, "GET", runs+"/export", "?format=json", "", "id", first)
+	ask(200, "GET", runs+"/diff", "?turn=a", "", "id", first)
+	ask(404, "GET", runs+"/diff", "", "", "id", first) // it is no folder of a git repository
+	ask(404, "GET", runs+"/diff", "?turn=nosuch", "", "id", first)
 	h.swarmProject()
 	const tasks = "/api/v1/tasks"
 	begunTask := decode[task](t, ask(201, "POST", tasks, "", chips))

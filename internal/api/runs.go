@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/run"
+	"swarm/internal/view"
 )
 
 type runList struct {
@@ -171,14 +173,52 @@ func notStarted(err error) error {
 
 // showRun returns what `swarm show --json` prints.
 func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
-	if err := ask(r).err; err != nil {
-		return reply{}, err
+	q := ask(r, "at", "lists")
+	at := q.number("at", 0, 1, math.MaxInt64)
+	lists := q.text("lists") == "" && at == 0 || q.yes("lists")
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	report, err := l.Report()
+	if lists && at > 0 {
+		return reply{}, swarm.Errorf(swarm.BadInput, "a past moment has no lists").WithHint("leave out lists: the lists of the run have the numbers and times of their entries")
+	}
+	if lists {
+		report, err := l.Report()
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(report)
+	}
+	p, err := pictureAt(l, at)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(report)
+	return ok(view.Report{Picture: p, Details: view.NewCollector().Details})
+}
+
+// pictureAt returns the run as it was after an event; 0 = as it is now.
+func pictureAt(l *run.Reader, at int64) (view.Picture, error) {
+	if at == 0 {
+		return l.Living()
+	}
+	return l.PictureAt(at)
+}
+
+// showDiff returns what a run, or one of its turns, changed in files.
+func (a *API) showDiff(r *http.Request, l *run.Reader) (reply, error) {
+	q := ask(r, "turn")
+	turn := q.text("turn")
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	d, err := l.Diff(r.Context(), turn)
+	if swarm.KindOf(err) == swarm.BadInput {
+		err = refusal{http.StatusNotFound, err} // there is no such turn
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(d)
 }
 
 // steer makes the handler of a command to a run that has not ended. The reply is sent when the

@@ -209,7 +209,7 @@ func (f *follower) catchUp() error {
 // delivered before its turn's start.
 func (f *follower) event(e *swarm.Event) error {
 	if f.observer == nil {
-		return f.view.Apply(e)
+		return f.apply(e)
 	}
 	its := func(turn swarm.TurnID) bool { return turn == e.Turn }
 	if e.Kind == swarm.TurnEnded {
@@ -221,7 +221,15 @@ func (f *follower) event(e *swarm.Event) error {
 		f.begun[e.Turn] = true
 		f.deliverDeltas(its)
 	}
-	return f.view.Apply(e) // does nothing if the observer shares the fold and has applied the event
+	return f.apply(e) // does nothing if the observer shares the fold and has applied the event
+}
+
+// apply folds one event, and stores the fold if it is one of those by which past moments are found.
+func (f *follower) apply(e *swarm.Event) error {
+	if err := f.view.Apply(e); err != nil || !keepsPast(f.view) {
+		return err
+	}
+	return storePast(f.log, f.view)
 }
 
 // deliverDeltas shows the observer the queued deltas of some turns.
