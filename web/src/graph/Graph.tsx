@@ -68,7 +68,7 @@ function Canvas() {
   const move = useCallback((changes: NodeChange[]) => {
     setPlaces((old) => {
       const next = { ...old };
-      for (const change of changes) if (change.type === 'position' && change.position) next[change.id] = change.position;
+      for (const change of changes) if (change.type === 'position' && change.position) next[change.id] = { x: Math.round(change.position.x), y: Math.round(change.position.y) };
       return next;
     });
   }, []);

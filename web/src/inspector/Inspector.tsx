@@ -6,6 +6,7 @@ import { exported, select, useRoute } from '../lib/route';
 import { isOver } from '../lib/status';
 import { sentence } from '../lib/why';
 import { actOnAgent, type AgentAction } from '../store/actions';
+import { useFeatures } from '../store/features';
 import { runStore } from '../store/run';
 import { useStore } from '../store/store';
 import { useTurn } from '../store/turns';
@@ -38,7 +39,7 @@ export function Inspector({ report }: { report: Report }) {
     if (route.message) setTab('Mail');
   }, [route.message]);
   return (
-    <aside className="inspector" aria-label={`Agent ${name}`}>
+    <section className="inspector" aria-label={`Agent ${name}`}>
       <Head run={report.run.id} over={isOver(report.run.status)} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
       <TurnPicker turns={turns} chosen={chosen} />
       <Tabs tab={tab} setTab={setTab} />
@@ -52,7 +53,7 @@ export function Inspector({ report }: { report: Report }) {
         {tab === 'Usage' && <Usage agent={agent} turn={chosen} turns={turns} />}
       </div>
       {!exported && !isOver(report.run.status) && <Composer run={report.run.id} agent={name} busy={Boolean(agent?.turn)} />}
-    </aside>
+    </section>
   );
 }
 
@@ -135,6 +136,7 @@ function AgentActions({ run, agent }: { run: string; agent: Agent }) {
 }
 
 function TurnPicker({ turns, chosen }: { turns: Turn[]; chosen?: Turn }) {
+  const can = useFeatures();
   if (turns.length === 0 || !chosen) return <p className="dim turn-picker">No turn yet.</p>;
   const at = turns.indexOf(chosen);
   const step = (by: number) => {
@@ -158,7 +160,7 @@ function TurnPicker({ turns, chosen }: { turns: Turn[]; chosen?: Turn }) {
       </button>
       <span className="dim small num">{chosen.started ? duration((chosen.ended ? ms(chosen.ended) : Date.now()) - ms(chosen.started)) : ''}</span>
       <span className="grow" />
-      {!exported && (
+      {can.fork && (
         <button className="quiet small" onClick={() => ui.set({ dialog: { kind: 'fork', turn: chosen.id } })} title="Start a new run from here">
           Fork
         </button>

@@ -26,6 +26,11 @@ export async function enter(): Promise<void> {
   }
 }
 
+// A new address that is put into the same tab changes only what is behind #, and loads nothing.
+window.addEventListener('hashchange', () => {
+  if (!exported && location.hash.startsWith('#code=')) void enter().then(() => location.reload());
+});
+
 /** noticeRefusal shows the way in again when the server no longer knows the cookie. */
 export function noticeRefusal(problem: unknown): void {
   if (problem instanceof Refusal && problem.status === 401) session.set({ state: 'out', problem });

@@ -4,6 +4,7 @@ import { useNow } from '../lib/now';
 import { exported, go, useRoute, views, type View } from '../lib/route';
 import { isOver } from '../lib/status';
 import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
+import { useFeatures } from '../store/features';
 import { runStore, watchRun } from '../store/run';
 import { useStore } from '../store/store';
 import { Graph } from '../graph/Graph';
@@ -11,7 +12,7 @@ import { Inspector } from '../inspector/Inspector';
 import { Board } from './Board';
 import { Conversation } from './Conversation';
 import { Needs } from './Needs';
-import { Badge, Empty, Link, Progress, Tools } from './Parts';
+import { Badge, Link, Progress, Tools } from './Parts';
 import { Review } from './Review';
 import { Scrubber } from './Scrubber';
 import { Timeline } from './Timeline';
@@ -24,6 +25,7 @@ const bodies: Record<View, () => React.ReactNode> = { graph: () => <Graph />, ti
 /** RunPage is one run: its top, what needs the person, one of the views, and the inspector of what is selected. */
 export function RunPage({ id, at }: { id: string; at?: number }) {
   const route = useRoute();
+  const can = useFeatures();
   const report = useStore(runStore, (s) => (s.id === id ? s.report : undefined));
   const problem = useStore(runStore, (s) => s.problem);
   useEffect(() => watchRun(id, at), [id, at]);
@@ -36,7 +38,7 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
     <div className="page run-page">
       <Top id={id} report={report} />
       <nav className="tabs" aria-label="Views">
-        {views.map((view, index) => (
+        {views.filter((view) => view !== 'review' || can.diff).map((view, index) => (
           <Link key={view} to={{ ...route, view }} aria-current={route.view === view ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
             {titles[view]}
           </Link>
@@ -46,22 +48,22 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
       </nav>
       {report && !at && <Needs report={report} />}
       {report?.run.reason && !at && !report.run.approvals?.length && (
-        <p className={report.run.status === 'failed' ? 'reason bad' : 'reason'}>
+        <section aria-label="Why" className={report.run.status === 'failed' ? 'reason bad' : 'reason'}>
           {excerpt(report.run.reason, 400)}
-        </p>
+        </section>
       )}
-      {!report && problem && (
-        <Empty title={problem.message}>{problem.hint}</Empty>
+      {problem && (!report || at) && (
+        <p className="reason bad" role="alert">{problem.message} {problem.hint}</p>
       )}
       {report && (
-        <div className={selected ? 'work split' : 'work'}>
-          <main className={`view view-${route.view}`} aria-label={titles[route.view]}>
+        <main className={selected ? 'work split' : 'work'}>
+          <section className={`view view-${route.view}`} aria-label={titles[route.view]}>
             {bodies[route.view]()}
-          </main>
+          </section>
           {selected && <Inspector report={report} />}
-        </div>
+        </main>
       )}
-      {report && !exported && <Scrubber />}
+      {can.past && <Scrubber />}
     </div>
   );
 }
@@ -88,7 +90,7 @@ function Top({ id, report }: { id: string; report?: Report }) {
       {run && <Facts report={report} />}
       <span className="grow" />
       {run && !exported && <RunActions id={run.id} status={run.status} kind={run.kind} />}
-      {!exported && <ExportMenu id={id} />}
+      <ExportMenu id={id} />
       <span className="wide-only tools">
         <Tools />
       </span>
@@ -135,6 +137,7 @@ function RunActions({ id, status, kind }: { id: string; status: string; kind?: s
 }
 
 function ExportMenu({ id }: { id: string }) {
+  if (!useFeatures().export) return null;
   const base = `/api/v1/runs/${encodeURIComponent(id)}/export?format=`;
   return (
     <details className="menu wide-only">

@@ -2,6 +2,7 @@ import { exported, go, routeNow, select, views } from '../lib/route';
 import { isOver } from '../lib/status';
 import { nextTheme } from '../lib/theme';
 import { actOnAgent, answerApproval, cancelRun, closeRun, pauseRun, resumeRun, retryRun, sendMessage, type AgentAction } from '../store/actions';
+import { features } from '../store/features';
 import { nextNeed } from '../store/needs';
 import { runsStore } from '../store/runs';
 import { runStore } from '../store/run';
@@ -82,7 +83,7 @@ function ofAgent(): Entry[] {
     act('reset', 'Reset'),
     act('stop', 'Stop'),
     act('start', 'Start'),
-    ...(turn ? [{ id: `fork ${turn}`, group, title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }] : []),
+    ...(turn && features.get().fork ? [{ id: `fork ${turn}`, group, title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }] : []),
   ];
 }
 
