@@ -37,6 +37,9 @@ type app struct {
 	said           func(task string) bool // the output of a task was printed while it arrived; nil = it is printed at the end
 	answerTo       string                 // the file that gets the answer of a swarm; "" = standard output
 	anywhere       bool
+	open           bool    // show the run in a browser
+	browser        *opener // opens addresses in a browser
+	server         personServer
 	steering       bool // the command steers runs: it finds only those that its caller may steer
 
 	opened   *statedir.Home

@@ -109,6 +109,8 @@ run again under the same id.
 			switch {
 			case agent != "" && (record != "" || replay != ""):
 				return swarm.Errorf(swarm.BadInput, "an agent alone cannot be recorded or replayed").WithHint("leave out @%s, or the flag", agent)
+			case agent != "" && a.open:
+				return swarm.Errorf(swarm.BadInput, "the page shows a run, not an agent alone").WithHint("leave out @%s, or --open", agent)
 			case agent != "":
 				return a.act(cmd, ref, agent, run.ResumeAgent)
 			}
@@ -124,6 +126,10 @@ run again under the same id.
 				return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one neither records nor replays it", who.PID, id).
 					WithHint("leave out the flag; after the run's end: swarm record %s FILE", id)
 			}
+			if driven && a.open {
+				return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one has no page of it", who.PID, id).
+					WithHint("leave out --open; swarm serve has the page of every run")
+			}
 			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, record, replay) }
 			result, err := c.Resume(cmd.Context(), id)
 			if err != nil || !driven { // this process drove the run, and has shown it
@@ -134,6 +140,7 @@ run again under the same id.
 	}
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 

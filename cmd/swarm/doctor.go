@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"swarm/internal/registry"
 	"swarm/internal/term"
 	"swarm/internal/tool"
+	"swarm/web"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -126,6 +128,7 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	} else {
 		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
 	}
+	all = append(all, examinePage())
 	all = append(all, examineSeparation()...)
 	file, b, name := a.examineFile(src)
 	all = append(all, examineSandbox(b))
@@ -143,6 +146,14 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	all = append(all, d.examineProviders(ctx)...)
 	all = append(all, examineServers(b, dir)...)
 	return append(all, a.examineTelemetry(ctx)...)
+}
+
+// examinePage checks whether this program has the page for browsers, and says how to get in.
+func examinePage() finding {
+	if _, err := fs.Stat(web.Files(), "index.html"); err != nil {
+		return finding{What: "page", Problem: "this program was built without the page for browsers", Hint: "install Node, and build it with make build"}
+	}
+	return finding{What: "page", Found: "swarm serve prints its address, swarm up --open opens it; a one-time code lets your browser in"}
 }
 
 // examineSeparation checks what separates agents that have a shell, and what holds their processes.

@@ -19,7 +19,6 @@ import (
 	"swarm/internal/engine"
 	"swarm/internal/engine/local"
 	"swarm/internal/engine/replay"
-	"swarm/internal/httpd"
 	"swarm/internal/mail"
 	"swarm/internal/process"
 	"swarm/internal/recording"
@@ -130,6 +129,14 @@ func engineFor(rec *recording.Recording) engine.Engine {
 func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options) error {
 	s := stopSignals()
 	defer s.end()
+	var page *shownPage
+	if a.open {
+		var err error
+		if page, err = a.showPage(r.ID, r.Log()); err != nil {
+			return err
+		}
+		defer page.close()
+	}
 	v := view.New(r.ID)
 	screen, err := a.screen(v, s, keysOf(s.ctx, h, r.ID), a.linesOf(r.Began().Kind))
 	if err != nil {
@@ -143,7 +150,7 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options) error {
 		}
 	})
 	o.Observer, o.View = screen, v
-	o.Serve, o.Telemetry = httpd.Serve, a.runTelemetry()
+	o.Serve, o.Telemetry = a.serveTools, a.runTelemetry()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2
@@ -155,7 +162,11 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options) error {
 	if p.Status == swarm.Interrupted {
 		a.exit = swarm.ExitInterrupted
 	}
-	return a.printEnd(h, p, r.Log().Body)
+	if err := a.printEnd(h, p, r.Log().Body); err != nil {
+		return err
+	}
+	page.linger(s.ctx, a)
+	return nil
 }
 
 // linesOf is where the lines of a run go. Those of a swarm go to standard error, because its answer

@@ -19,7 +19,6 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
 	"swarm/internal/excerpt"
-	"swarm/internal/httpd"
 	"swarm/internal/line"
 	"swarm/internal/process"
 	"swarm/internal/providerkind"
@@ -87,6 +86,10 @@ func (a *app) talk(t talk) error {
 	if err != nil {
 		return err
 	}
+	if t.typed {
+		a.browser = startOpener() // before the first program starts
+		defer a.browser.close()
+	}
 	team, o, err := a.team(t)
 	if err != nil {
 		return err
@@ -102,6 +105,17 @@ func (a *app) talk(t talk) error {
 		return err
 	}
 	stop.killing(func() { process.Kill(s.ID()) })
+	var page *shownPage
+	defer func() { page.close() }()
+	s.OpenPage = func() (string, error) {
+		if page == nil {
+			var err error
+			if page, err = a.openPage(s.ID(), s.Log()); err != nil {
+				return "", err
+			}
+		}
+		return page.invite(), nil
+	}
 	spoken := s.Face(stop.ctx)
 	width, height := 0, 0
 	if t.typed {
@@ -130,7 +144,7 @@ func (a *app) talk(t talk) error {
 	if events != nil {
 		seen = both{a.warned(events), face}
 	}
-	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, View: v, Telemetry: a.runTelemetry()})
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: a.serveTools, Observer: seen, View: v, Telemetry: a.runTelemetry()})
 	go func() { // when the run is over, because it was stopped or its log failed, the prompt ends at once
 		<-s.Over()
 		_ = face.Close() // the call below returns the same error

@@ -138,6 +138,8 @@ func runScripts(t *testing.T, folder, path string) {
 			"waits":       waitForLine,
 			"modelserver": modelServer,
 			"served":      served,
+			"login":       login,
+			"stitch":      stitch,
 			"http":        request,
 			"collector":   collector,
 			"told":        collected,

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 
@@ -95,8 +95,8 @@ func (a *app) serve(o serveOptions) error {
 		hub.Close()
 		return err
 	}
-	options := httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert,
-		CheckPeer: func(conn net.Conn) error { return control.CheckPeer(h, conn) }, Version: version, Fault: a.complain}
+	options := httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert, Version: version, Fault: a.complain}
+	forBrowsers(&options, h)
 	if o.a2a {
 		options.Refuse = a2a.Refuse
 	}
@@ -108,7 +108,7 @@ func (a *app) serve(o serveOptions) error {
 	if cert == nil { // agents' programs would not trust our certificate
 		d.Options.Server = server
 	}
-	err = a.listening(server.URL(), where, published)
+	err = a.listening(server, where, published)
 	if err == nil && o.a2a {
 		err = d.ResumeFromPrograms(s.ctx, a.complain)
 	}
@@ -123,9 +123,12 @@ func (a *app) serve(o serveOptions) error {
 	return err
 }
 
-func (a *app) listening(url, token string, published []a2a.Agent) error {
+// listening prints where the server listens, and the address of its page. At a terminal, Enter prints
+// a new address.
+func (a *app) listening(server *httpd.Server, token string, published []a2a.Agent) error {
+	url := server.URL()
 	if a.json {
-		result := map[string]any{"url": url, "token": token}
+		result := map[string]any{"url": url, "token": token, "open": server.OpenURL("/")}
 		if published != nil {
 			at := map[string]string{}
 			for _, agent := range published {
@@ -139,6 +142,16 @@ func (a *app) listening(url, token string, published []a2a.Agent) error {
 	for _, agent := range published {
 		fmt.Fprintf(a.stdout, "@%s is at %s\n", agent.Name, a2a.Address(url, agent.Name))
 	}
+	more := ""
+	if a.typed() {
+		more = "; Enter prints another"
+		go func() {
+			for enter := bufio.NewScanner(a.stdin); enter.Scan(); {
+				fmt.Fprintf(a.stdout, "the page: %s\n", server.OpenURL("/"))
+			}
+		}()
+	}
+	fmt.Fprintf(a.stdout, "the page: %s (good once, for a minute%s)\n", server.OpenURL("/"), more)
 	return err
 }
 

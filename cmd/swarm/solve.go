@@ -90,6 +90,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 

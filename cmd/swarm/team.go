@@ -67,6 +67,7 @@ the first.`,
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 

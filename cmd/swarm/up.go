@@ -143,6 +143,7 @@ Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 int
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"swarm"
@@ -58,7 +59,7 @@ func open(t testing.TB, set ...func(*API)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: x.api, Key: key, Fault: func(err error) { t.Error(err) }})
+	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: x.api, Key: key, Page: fstest.MapFS{}, Fault: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,16 @@ func CheckPeer(h *statedir.Home, conn net.Conn) error {
 	return process.CheckOutside(conn, drivers)
 }
 
+// CheckBrowser is [CheckPeer] for one-time codes and cookies of a server. Other users of this machine
+// are refused as well: they can see the command line of the program that opens a browser, with the
+// code in it. And a browser sends its cookie to every server of this machine, whatever its port.
+func CheckBrowser(h *statedir.Home, conn net.Conn) error {
+	if err := CheckPeer(h, conn); err != nil {
+		return err
+	}
+	return process.CheckUser(conn)
+}
+
 // driverAbove returns the nearest ancestor of a process that drives runs, and these runs. The runs of
 // drivers further up are those that it is nested in. pid is 0 if there is none.
 func driverAbove(h *statedir.Home, child int) (pid int, runs []swarm.RunID) {

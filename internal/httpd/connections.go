@@ -106,6 +106,14 @@ func (c *conn) admit(v caller, keyCheck func(net.Conn) error) error {
 	return nil
 }
 
+// check returns an error if the client of this connection is refused by a check.
+func (c *conn) check(check func(net.Conn) error) error {
+	if c == nil || check == nil {
+		return nil
+	}
+	return check(c.Conn)
+}
+
 // track follows the state of a connection. The server calls it for each change, and for a new
 // connection before it accepts the next.
 func (c *connections) track(conn net.Conn, state http.ConnState) {

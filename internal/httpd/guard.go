@@ -17,10 +17,12 @@ import (
 	"swarm"
 )
 
-// A caller is the sender of an admitted request. agent is nil for the server's own key.
+// A caller is the sender of an admitted request. agent is nil for the server's own key, and for a
+// browser that has a session.
 type caller struct {
-	token string
-	agent Agent
+	token   string
+	agent   Agent
+	browser bool // it has a cookie, not the key
 }
 
 type callerKey struct{}
@@ -29,6 +31,9 @@ func callerOf(r *http.Request) caller {
 	v, _ := r.Context().Value(callerKey{}).(caller)
 	return v
 }
+
+// challenge says in a 401 which credentials count.
+const challenge = `Bearer realm="swarm"`
 
 // mcpPath is the path of the agents' tools.
 const mcpPath = "/mcp"
@@ -40,13 +45,19 @@ const a2aJSON = "application/a2a+json"
 // guard checks every request before it is routed: Host, Origin, token, content type, size. The
 // order matters, because only admitted callers may learn which paths exist. It also reads the body,
 // within a timeout, so that a slow client holds up no handler.
+//
+// After Host and Origin, the files of the page and the login are for everybody.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w = &errorWriter{ResponseWriter: w}
 		defer s.recoverPanic(w, r)
 		connection := http.NewResponseController(w)
 		_ = connection.SetReadDeadline(time.Now().Add(s.timeouts.body))
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		head := w.Header()
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Content-Security-Policy", answerPolicy)
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Referrer-Policy", "no-referrer")
 		if !s.isOwnName(r.Host) {
 			err := swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url)
 			s.refuse(w, r, http.StatusForbidden, err)
@@ -60,31 +71,43 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				return
 			}
 		}
+		switch {
+		case s.page == nil:
+		case isPagePath(r.URL.Path):
+			head.Set("Connection", "close") // a stranger keeps no connection
+			s.page.serve(w, r)
+			return
+		case r.URL.Path == loginPath && r.Method == http.MethodPost:
+			s.login(w, r)
+			return
+		}
 		v, err := s.authenticate(r)
 		if err != nil {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
-			w.Header().Set("Connection", "close") // a stranger keeps no connection
+			head.Set("WWW-Authenticate", challenge)
+			head.Set("Connection", "close") // a stranger keeps no connection
 			s.refuse(w, r, http.StatusUnauthorized, err)
 			return
 		}
-		if err := connOf(r).admit(v, s.options.CheckPeer); err != nil {
+		check := s.options.CheckPeer
+		if v.browser {
+			check = s.options.CheckBrowser
+		}
+		if err := connOf(r).admit(v, check); err != nil {
 			s.refuse(w, r, http.StatusForbidden, err)
 			return
 		}
 		if !s.conns.admit(r) {
-			w.Header().Set("Connection", "close")
+			head.Set("Connection", "close")
 			err := swarm.Errorf(swarm.Other, "this server has as many connections as it may hold").
 				WithHint("close some, or raise the limit of open files (ulimit -n)")
 			s.refuse(w, r, http.StatusServiceUnavailable, err)
 			return
 		}
-		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-		if r.Method == http.MethodPost && kind != "application/json" && kind != a2aJSON {
-			err := swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json")
+		if err := checkJSON(r); err != nil {
 			s.refuse(w, r, http.StatusUnsupportedMediaType, err)
 			return
 		}
-		body, status, err := s.readBody(w, r)
+		body, status, err := s.readBody(w, r, MaxBody)
 		if err != nil {
 			s.refuse(w, r, status, err)
 			return
@@ -93,6 +116,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, v)))
 	})
+}
+
+// checkJSON refuses to read what is not sent as JSON.
+func checkJSON(r *http.Request) error {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method == http.MethodPost && kind != "application/json" && kind != a2aJSON {
+		return swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json")
+	}
+	return nil
 }
 
 // isOwnName reports whether host is one of our own names, with our port. This check defeats DNS
@@ -114,8 +146,8 @@ func (s *Server) isOwnName(host string) bool {
 	return s.options.TLS != nil && s.options.TLS.Leaf != nil && s.options.TLS.Leaf.VerifyHostname(name) == nil
 }
 
-// authenticate finds the caller by their token. The path decides which tokens count: agents' tokens
-// for /mcp, the key for the rest.
+// authenticate finds the caller by their token, or a browser by its cookie. The path decides which
+// count: agents' tokens for /mcp, the key for the rest.
 func (s *Server) authenticate(r *http.Request) (caller, error) {
 	where := "in $SWARM_AGENT_TOKEN"
 	forAgents := r.URL.Path == mcpPath || s.options.Routes == nil
@@ -123,6 +155,12 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 		where = "that `swarm serve` was started with"
 	}
 	shown := r.Header.Values("Authorization")
+	if v, ok := s.session(r); ok {
+		return v, nil
+	}
+	if len(shown) == 0 && s.page != nil && forBrowsers(r.URL.Path) && len(r.Header.Values("Sec-Fetch-Site")) > 0 { // it is a browser
+		return caller{}, s.errNoSession("this browser is not logged in, or the server was restarted since")
+	}
 	if len(shown) == 0 {
 		return caller{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").
 			WithHint("send Authorization: Bearer with the token %s", where)
@@ -133,7 +171,7 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 			return caller{token: token}, nil
 		}
 		if agent, err := s.agent(token); forAgents && err == nil && agent != nil {
-			return caller{token, agent}, nil
+			return caller{token: token, agent: agent}, nil
 		}
 	}
 	err := swarm.Errorf(swarm.NotSignedIn, "the token is nobody's")
@@ -146,13 +184,13 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 }
 
 // readBody reads the request's body, within the size limit and the read deadline.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, most int64) (body []byte, status int, err error) {
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	switch large := new(http.MaxBytesError); {
 	case err == nil:
 		return body, http.StatusOK, nil
 	case errors.As(err, &large):
-		err := swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", MaxBody).
+		err := swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", most).
 			WithHint("send it in parts, or put it into an artifact and send its reference")
 		return nil, http.StatusRequestEntityTooLarge, err
 	case errors.Is(err, os.ErrDeadlineExceeded):

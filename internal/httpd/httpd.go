@@ -2,14 +2,16 @@
 //   - At /mcp each agent finds the tools by which it acts on its run, as an MCP server named
 //     `swarm`. `swarm mcp` ([Stdio]) offers the same tools to programs that speak MCP on standard
 //     input and output only.
-//   - All other paths ([Options.Routes]) are for people and their programs.
+//   - All other paths ([Options.Routes]) are for people and their programs. A person's browser finds
+//     the page ([Options.Page]) there, and gets in by a one-time code: see [Server.OpenURL].
 //
 // [Start] starts the server, and [Server.Admit] admits the agents of a run.
 //
 // Every request is checked before it is routed: the Host header, the origin, the token, the size of
 // the body. The Host check stops web pages whose name was pointed at this address (DNS rebinding).
 // An agent's token stands for one agent of one run that this process drives, and opens only /mcp.
-// The server's own key opens all other paths, but not /mcp, because it stands for no agent.
+// The server's own key opens all other paths, but not /mcp, because it stands for no agent. Only the
+// files of the page and the login need no token, after Host and Origin are checked.
 package httpd
 
 import (
@@ -17,6 +19,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -71,9 +74,16 @@ type Options struct {
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, err error) bool
 	// CheckPeer returns an error if the client of a connection must not use the key; nil = all may.
 	CheckPeer func(net.Conn) error
-	TLS       *tls.Certificate // nil = plain HTTP, on this machine only
-	Version   string           // of this program, shown to agents
-	Fault     func(error)      // gets internal errors that no client sees, such as a panic; nil = dropped
+	// Page is the files of the page for browsers: index.html and assets/. nil = there is no page, and
+	// no browser gets in.
+	Page fs.FS
+	// CheckBrowser is CheckPeer for one-time codes and cookies.
+	CheckBrowser func(net.Conn) error
+	// Again says how a person gets a new address of the page; "" = as of swarm serve.
+	Again   string
+	TLS     *tls.Certificate // nil = plain HTTP, on this machine only
+	Version string           // of this program, shown to agents
+	Fault   func(error)      // gets internal errors that no client sees, such as a panic; nil = dropped
 }
 
 // timeouts are the time limits of clients.
@@ -101,6 +111,8 @@ type Server struct {
 	port     string
 	loopback net.IP // the address of this machine that it listens on; nil = another
 	mcp      *mcpHandler
+	page     *page // nil = none
+	door     door
 	served   sync.WaitGroup
 
 	conns *connections
@@ -128,8 +140,13 @@ func start(o Options, p timeouts) (*Server, error) {
 	}
 	s.url = s.scheme + "://" + net.JoinHostPort(nameFor(host, o.TLS), port)
 	s.mcp = newMCPHandler(s.agent, o.Version, s.fault)
+	s.door.now = time.Now
 	routes := http.NewServeMux()
 	routes.Handle(mcpPath, s.mcp)
+	if o.Page != nil {
+		s.page = &page{files: o.Page}
+		routes.HandleFunc("POST "+codesPath, s.giveCode)
+	}
 	if o.Routes != nil {
 		routes.Handle("/", o.Routes)
 	} else {

@@ -37,6 +37,7 @@ var Commands = []CommandSpec{
 	{"approve", "[QUESTION|@AGENT]", "let an agent do what it asks for; alone: what is asked"},
 	{"deny", "[QUESTION|@AGENT]", "refuse what an agent asks for"},
 	{"retry", "ID", "try a task again"},
+	{"open", "", "show this session in your browser"},
 	{"save", "FILE", "write this session as a file that swarm up runs"},
 	{"quit", "", "leave the session; swarm repl --resume continues it"},
 }

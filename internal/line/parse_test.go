@@ -282,7 +282,7 @@ to write it as text: \/usr/bin`, `
 /
 ^
 no command is named behind /
-choose one of /help, /status, /tasks, /task, /cancel, /history, /use, /model, /reset, /why, /out, /approve, /deny, /retry, /save, /quit`, `
+choose one of /help, /status, /tasks, /task, /cancel, /history, /use, /model, /reset, /why, /out, /approve, /deny, /retry, /open, /save, /quit`, `
 /use @nosuch
      ^^^^^^^
 Unknown agent: 'nosuch'. ` + valid, `

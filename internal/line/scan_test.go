@@ -109,7 +109,7 @@ func TestComplete(t *testing.T) {
 		{"@pm Use $$w|", ""},
 		{"@pm Use w|", ""},
 		{"@pm --model $w|", ""},
-		{"/|", "/help /status /tasks /task /cancel /history /use /model /reset /why /out /approve /deny /retry /save /quit"},
+		{"/|", "/help /status /tasks /task /cancel /history /use /model /reset /why /out /approve /deny /retry /open /save /quit"},
 		{"/st|", "/status"},
 		{"/use @r|", "/use·@reviewer"},
 		{"/save $w|", ""},

@@ -199,7 +199,7 @@ var all = []mutant{
 		`err == nil && c.leaders[pid] == nil && slices.Contains(programs, session) {`, `err == nil && c.leaders[pid] == nil && session != 0 {`,
 		"cmd/swarm", "^TestScripts$/^stolen-token$", slow},
 	{"a request with an agent's token comes from its program", "internal/httpd/guard.go",
-		`if err := connOf(r).admit(v, s.options.CheckPeer); err != nil {`, `if err := connOf(r).admit(v, s.options.CheckPeer); false {`,
+		`if err := connOf(r).admit(v, check); err != nil {`, `if err := connOf(r).admit(v, check); false {`,
 		"cmd/swarm", "^TestScripts$/^stolen-token$", slow},
 	{"the server's token is refused to a process inside a turn", "internal/process/peer_linux.go",
 		"if held {\n\t\t\t\treturn errInside(pid)", "if held && false {\n\t\t\t\treturn errInside(pid)",

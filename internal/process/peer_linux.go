@@ -97,6 +97,20 @@ func CheckOutside(conn net.Conn, drivers []int) error {
 	return nil
 }
 
+// CheckUser returns an error if the other end of a connection within this machine belongs to another
+// user than this process. Root and other machines pass.
+func CheckUser(conn net.Conn) error {
+	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = secured.NetConn()
+	}
+	_, user, err := peerSocket(conn)
+	if err != nil || user == 0 || user == os.Geteuid() {
+		return nil //nolint:nilerr // this machine does not tell, or the client is on another one
+	}
+	return swarm.Errorf(swarm.Denied, "this address is for another user of this machine").
+		WithHint("the user who started swarm can open it")
+}
+
 func errInside(pid int) error {
 	return swarm.Errorf(swarm.Denied, "the token of this server is for people, and process %d is inside an agent's turn", pid).
 		WithHint("what an agent may do it does by its own tools")

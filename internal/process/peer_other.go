@@ -15,3 +15,6 @@ func Peer(net.Conn, []int) (pid int, err error) {
 
 // CheckOutside refuses nobody: only Linux tells which process holds a connection.
 func CheckOutside(net.Conn, []int) error { return nil }
+
+// CheckUser refuses nobody, for the same reason.
+func CheckUser(net.Conn) error { return nil }

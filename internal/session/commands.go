@@ -57,12 +57,26 @@ func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, e
 		answer, err = s.answer(ctx, run.Decision{}, arg)
 	case "retry":
 		return s.retry(ctx, arg)
+	case "open":
+		answer, err = s.open()
 	case "save":
 		answer, err = s.save(arg)
 	default:
 		err = swarm.Errorf(swarm.BadInput, "there is no command /%s", c.Name).WithHint("/help lists them")
 	}
 	return repl.Entered{Answer: answer}, err
+}
+
+// open opens the page of the session.
+func (s *Session) open() (string, error) {
+	if s.OpenPage == nil {
+		return "", swarm.Errorf(swarm.BadInput, "this session has no page").WithHint("swarm serve has the page of every run")
+	}
+	address, err := s.OpenPage()
+	if err != nil {
+		return "", err
+	}
+	return "the page: " + address + " (good once, for a minute)\n", nil
 }
 
 func (s *Session) unknownAgent(name string) error {

@@ -51,6 +51,9 @@ func (t *Team) Lang() line.Team {
 
 // A Session is a run of kind line that this process drives.
 type Session struct {
+	// OpenPage opens the page of the run in a browser, and returns its address; nil = there is none.
+	OpenPage func() (address string, err error)
+
 	run  *run.Run
 	team Team
 
@@ -172,6 +175,9 @@ func (s *Session) Recall(e *swarm.Event) (typed, said string) {
 
 // ID returns the run's id.
 func (s *Session) ID() swarm.RunID { return s.run.ID }
+
+// Log returns the log of the session's run.
+func (s *Session) Log() swarm.RunLog { return s.run.Log() }
 
 // Enter takes a line or a command. It does not wait for the tasks of the line. The error of a line
 // that cannot be parsed is a *line.Error, which has the position.
