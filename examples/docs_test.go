@@ -416,3 +416,50 @@ func TestChangelog(t *testing.T) {
 		t.Error("CHANGELOG.md has no section for v0.1.0")
 	}
 }
+
+var (
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	notInAnchor = regexp.MustCompile(`[^\pL\pN_\- ]`)
+)
+
+// TestDocumentLinks: a link in a document leads to a file that is there, and to a heading that it has.
+func TestDocumentLinks(t *testing.T) {
+	headings := func(document string) map[string]bool {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, code := map[string]bool{}, false
+		for _, line := range strings.Split(string(text), "\n") {
+			if fence.MatchString(line) {
+				code = !code
+			}
+			if !code && strings.HasPrefix(line, "#") {
+				words := notInAnchor.ReplaceAllString(strings.ToLower(strings.Trim(line, "# ")), "")
+				all[strings.ReplaceAll(words, " ", "-")] = true
+			}
+		}
+		return all
+	}
+	for _, document := range append(documents(t), "../CHANGELOG.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "README.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			file, heading, _ := strings.Cut(found[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			to := document
+			if file != "" {
+				to = filepath.Join(filepath.Dir(document), file)
+			}
+			if !exists(to) {
+				t.Errorf("%s: %s is not there", document, found[1])
+			} else if heading != "" && strings.HasSuffix(to, ".md") && !headings(to)[heading] {
+				t.Errorf("%s: %s has no such heading", document, found[1])
+			}
+		}
+	}
+}
