@@ -108,3 +108,28 @@ func TestReportedCost(t *testing.T) {
 		}
 	}
 }
+
+// The hint of a refused request names the setting that helps: another API for a server without
+// Responses, and less of the session for a prompt that is too long.
+func TestHintsNameTheSetting(t *testing.T) {
+	long := modeltest.Answer{Status: 400, Message: "This model's maximum context length is 8192 tokens."}
+	later := []swarm.ChatMessage{{Role: swarm.RoleUser, Text: "One."}, {Role: swarm.RoleAssistant, Text: "Two."}}
+	for _, c := range []struct {
+		kind    string
+		answer  modeltest.Answer
+		history []swarm.ChatMessage
+		want    swarm.ErrorKind
+		hint    string
+	}{
+		{"responses", modeltest.Answer{Status: 404, Message: "Not Found"}, nil, swarm.NotFound, `correct the model "tiny" or base_url of the provider "team", or write api: chat`},
+		{"openai", modeltest.Answer{Status: 404, Message: "Not Found"}, nil, swarm.NotFound, `correct the model "tiny" or base_url of the provider "team"`},
+		{"openai", long, nil, swarm.BadPrompt, "ask for less at once"},
+		{"openai", long, later, swarm.BadPrompt, `send less of the session: context: {tokens: N} of the agent "coder"`},
+	} {
+		b := newBench(t, c.kind, c.answer)
+		reply, err := b.turn(t.Context(), provider.Request{Agent: "coder", Prompt: "?", Session: "s", Fresh: "?", History: c.history})
+		if e := b.fails(c.want, reply, err); e.Hint != c.hint {
+			t.Errorf("%s: %q, want %q", c.kind, e.Hint, c.hint)
+		}
+	}
+}

@@ -278,12 +278,18 @@ func (t *turn) refusedError(w *http.Response) error {
 			f.Err.Hint = fmt.Sprintf("correct the model %q or the settings of the provider %q", t.conversation.model, t.spec.Name)
 		}
 	case swarm.BadPrompt:
+		f.Err.Hint = "ask for less at once"
+		if len(t.request.History) > 0 {
+			f.Err.Hint = fmt.Sprintf("send less of the session: context: {tokens: N} of the agent %q", t.request.Agent)
+		}
 		if n := providerkind.ContextWindow(t.conversation.model); n > 0 {
-			f.Err.Hint = fmt.Sprintf("ask for less at once: prompt and answer of %s have at most %d tokens together", t.conversation.model, n)
+			f.Err.Hint += fmt.Sprintf("; prompt and answer of %s have at most %d tokens together", t.conversation.model, n)
 		}
 	case swarm.NotFound:
-		f.Err.Hint = fmt.Sprintf(
-			"correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
+		f.Err.Hint = fmt.Sprintf("correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
+		if t.spec.API == providerkind.Responses {
+			f.Err.Hint += ", or write api: chat"
+		}
 	}
 	return f
 }
