@@ -1,6 +1,8 @@
 // The page, driven by clicks and keys against a real server with live runs.
 import { AxeBuilder } from '@axe-core/playwright';
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { begin, call, enter, hold, openHouse, release, startServer, stopServer, until, visit } from './house.mjs';
 
@@ -139,12 +141,6 @@ test('the palette pauses and resumes the run, and interrupts an agent', async ()
   await until('the cut turn', async () => (await call(house, 'GET', `/api/v1/runs/${team}/turns?agent=tester`)).turns.length > 1);
 });
 
-/** can says whether the server has a route, and a parameter of it. */
-async function can(path, parameter) {
-  const { paths } = await call(house, 'GET', '/openapi.json');
-  return paths[path] && (!parameter || (paths[path].get.parameters ?? []).some((one) => one.name === parameter));
-}
-
 async function palette(words) {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Do anything' }).fill(words);
@@ -169,13 +165,44 @@ test('agents are paused and resumed, and a run is started from the page', async 
   await page.locator('.top .badge', { hasText: 'cancelled' }).waitFor();
 });
 
-test('the scrubber shows a past moment', async (t) => {
-  if (!(await can('/api/v1/runs/{id}', 'at'))) return t.skip('the server has no past moments');
+test('the scrubber shows a past moment', async () => {
   await page.goto(`${house.base}/r/${team}?at=4`);
   await page.getByText('the past, event 4').waitFor();
+  await card('lead').waitFor();
+  assert.equal(await card('reader').count(), 0);
   await until('no turn at event 4', async () => (await page.locator('.card[data-status="streaming"]').count()) === 0);
   await page.getByRole('button', { name: 'Now', exact: true }).click();
-  await page.locator('.card[data-agent="reader"]').waitFor();
+  await page.getByText('the past, event 4').waitFor({ state: 'detached' });
+  await page.locator('.live-note').waitFor();
+});
+
+test('a comment on a line of a diff becomes a message to its author', async () => {
+  await page.goto(`${house.base}/r/${team}/t/coder/1/1?view=review`);
+  const line = page.locator('.review .diff-line', { hasText: 'package main' }).last();
+  await line.hover();
+  await page.locator('.review .diff-add-widget:visible').first().click();
+  await page.getByRole('textbox', { name: 'Comment on this line' }).fill('Name the package roman');
+  await page.getByRole('button', { name: 'Comment', exact: true }).click();
+  await page.getByRole('button', { name: 'Send 1 comment to coder' }).click();
+  await page.getByText(/is stored for coder's next turn/).waitFor();
+  const { mail } = await call(house, 'GET', `/api/v1/runs/${team}/mail?agent=coder`);
+  assert.ok(mail.some((one) => /roman\.go:\d+\n> package main .*\nName the package roman$/.test(one.payload.message)), JSON.stringify(mail));
+});
+
+test('an exported file opens without a server', async () => {
+  const answer = await page.evaluate(async (run) => (await fetch(`/api/v1/runs/${run}/export?format=html`)).text(), team);
+  const file = join(house.root, 'run.html');
+  writeFileSync(file, answer);
+  const context = await house.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const alone = await context.newPage();
+  const asked = [];
+  alone.on('request', (request) => request.url().startsWith('http') && asked.push(request.url()));
+  await alone.goto(`file://${file}`);
+  await alone.locator('.card[data-agent="coder"]').click();
+  await alone.getByRole('combobox', { name: 'Turn' }).selectOption('coder/1/1');
+  await alone.getByText('coder begins <b>now</b>').first().waitFor();
+  assert.deepEqual(asked, []);
+  await context.close();
 });
 
 test('a lost server and a reload lead back to the same picture', async () => {

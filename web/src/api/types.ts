@@ -22,20 +22,7 @@ export type LogEvent = Schemas['Event'];
 export type Delta = Schemas['Delta'];
 export type Begun = Schemas['Begun'];
 
-/** A DiffFile is what happened to one file, as a unified diff. */
-export interface DiffFile {
-  path: string;
-  from?: string;
-  status: 'added' | 'modified' | 'deleted' | 'renamed';
-  binary?: boolean;
-  patch?: string;
-  truncated?: boolean;
-}
-
-/** A Diff is what a turn, or a run, did to files. */
-export interface Diff {
-  files: DiffFile[];
-  truncated?: boolean;
-}
+export type Diff = Schemas['Diff'];
+export type DiffFile = Diff['files'][number];
 export type Project = Schemas['Project'];
 export type Wanted = Schemas['Wanted'];

@@ -73,9 +73,10 @@ function Canvas() {
     });
   }, []);
   const size = shown.length;
+  const split = selected !== undefined;
   useEffect(() => {
     if (size > 0) setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: innerWidth > 2000 ? 1.7 : 1.1 }));
-  }, [flow, size]);
+  }, [flow, size, split]); // the inspector beside the graph takes room
 
   if (report && size === 0) return <Empty title="This run has no agents yet." />;
   return (

@@ -13,7 +13,7 @@ export const shortcuts: [string, string][] = [
   ['Ctrl K', 'do anything: search runs, agents and commands'],
   ['n', 'the next thing that needs you'],
   ['/', 'search runs'],
-  ['1 … 5', 'graph, timeline, conversation, board, review (where the server has changes of files)'],
+  ['1 … 5', 'graph, timeline, conversation, board, review'],
   ['j k', 'the next and the previous agent'],
   ['[ ]', 'the turn before and the turn after'],
   ['m', 'write to the selected agent'],

@@ -1,4 +1,4 @@
-import { ask, Refusal } from '../api/client';
+import { client, Refusal, unwrap } from '../api/client';
 import { exportedRun } from './exported';
 import type { Diff } from '../api/types';
 
@@ -11,6 +11,5 @@ export async function loadDiff(run: string, turn: string | undefined, signal?: A
     if (past.diff) return past.diff;
     throw new Refusal(404, 'this file has no changes of files');
   }
-  const query = turn ? `?turn=${encodeURIComponent(turn)}` : '';
-  return ask<Diff>('GET', `/api/v1/runs/${encodeURIComponent(run)}/diff${query}`, undefined, signal);
+  return unwrap(client.GET('/api/v1/runs/{id}/diff', { params: { path: { id: run }, query: { turn } }, signal }));
 }

@@ -1,4 +1,4 @@
-import { ask, client, Refusal, unwrap } from '../api/client';
+import { client, Refusal, unwrap } from '../api/client';
 import { follow, type Connection, type Frame } from '../api/sse';
 import type { Agent, Delta, LogEvent, Report } from '../api/types';
 import { exportedRun } from './exported';
@@ -77,11 +77,10 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
     const begun = performance.now();
     let seq: number | undefined;
     try {
-      const report = at === undefined ? await unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id } }, signal })) : await ask<Report>('GET', `/api/v1/runs/${encodeURIComponent(id)}?at=${at}`, undefined, signal);
+      const [report, last] = await readReport(id, at, signal);
       if (signal.aborted) return undefined;
       seq = report.run.seq;
-      const { last } = runStore.get();
-      runStore.set({ report, agents: report.agents, problem: undefined, last: at ? Math.max(last, seq) : seq });
+      runStore.set({ report, agents: report.agents, problem: undefined, last });
     } catch (problem) {
       if (signal.aborted) return undefined;
       noticeRefusal(problem);
@@ -117,6 +116,27 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
       if (!agentsBusy) void agents();
     },
     stop: () => clearTimeout(timer),
+  };
+}
+
+/** readReport returns the run now, or after event at, and the number of its newest event. */
+async function readReport(id: string, at: number | undefined, signal: AbortSignal): Promise<[Report, number]> {
+  const now = await unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id } }, signal }));
+  if (at === undefined) return [now, now.run.seq];
+  const then = await unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id }, query: { at } }, signal }));
+  return [withLists(then, now, at), now.run.seq];
+}
+
+/** withLists gives the picture of a past moment, which comes without lists, what the lists of now had then. */
+function withLists(then: Report, now: Report, at: number): Report {
+  const time = then.run.time ?? '';
+  const running = (ended?: string) => ended !== undefined && ended > time;
+  return {
+    ...then,
+    turns: now.turns.filter((turn) => (turn.started ?? '') <= time).map((turn) => (running(turn.ended) ? { ...turn, status: 'running', ended: undefined } : turn)),
+    envelopes: now.envelopes.filter((one) => one.receipt.seq <= at),
+    topics: now.topics.map((topic) => ({ ...topic, entries: topic.entries.filter((entry) => entry.seq <= at) })).filter((topic) => topic.entries.length > 0),
+    artifacts: now.artifacts.filter((one) => one.seq <= at),
   };
 }
 

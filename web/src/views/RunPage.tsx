@@ -46,7 +46,7 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
         <span className="grow" />
         <ConnectionNote />
       </nav>
-      {report && !at && <Needs report={report} />}
+      {report && !at && !exported && <Needs report={report} />}
       {report?.run.reason && !at && !report.run.approvals?.length && (
         <section aria-label="Why" className={report.run.status === 'failed' ? 'reason bad' : 'reason'}>
           {excerpt(report.run.reason, 400)}
