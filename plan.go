@@ -45,6 +45,7 @@ type Plan struct {
 	Team        *Team          `json:"team,omitempty"`   // of a team, which has no tasks: how it works
 	Swarm       *Swarm         `json:"swarm,omitempty"`  // of a swarm, which is a team too: how its agents iterate
 	Stdin       Hash           `json:"stdin,omitempty"`  // the text of {{STDIN}}
+	Edited      *EditedPrompt  `json:"edited,omitempty"` // of a fork: the prompt that a person has changed
 	Desks       string         `json:"desks,omitempty"`  // the folder of the desks; absolute; "" = one in the state folder
 	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
 	More        bool           `json:"more,omitempty"`   // of a line: further lines may give its agents further turns
@@ -154,6 +155,12 @@ func FirstAttempt(turn TurnID) TurnID {
 		return TurnID(string(turn[:i]) + "/1")
 	}
 	return turn
+}
+
+// An EditedPrompt is the text that a turn gets in the place of its prompt.
+type EditedPrompt struct {
+	Turn TurnID `json:"turn"`
+	Text Hash   `json:"text"`
 }
 
 // A Dependency is a task that another task waits for.

@@ -71,6 +71,7 @@ func (a *app) commandTable() []commandRow {
 		{a.cancelCommand(), ownRuns, toControl},
 		{a.closeCommand(), ownRuns, toControl},
 		{a.retryCommand(), ownRuns, toControl},
+		{a.forkCommand(), ownRuns, toControl},
 		{a.startCommand(), ownRuns, toControl},
 		{a.resetCommand(), ownRuns, toControl},
 		{a.approveCommand(), ownRuns, toControl},

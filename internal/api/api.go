@@ -95,6 +95,7 @@ func (a *API) table() []route {
 		{"POST", "/api/v1/runs/{id}/cancel", answer(a.steer(a.cancelRun))},
 		{"POST", "/api/v1/runs/{id}/close", answer(a.steer(a.Control.Close))},
 		{"POST", "/api/v1/runs/{id}/retry", answer(a.retryRun)},
+		{"POST", "/api/v1/runs/{id}/fork", answer(a.forkRun)},
 		{"POST", "/api/v1/runs/{id}/nodes/{agent}/{action}", answer(a.actOnNode)},
 		{"GET", "/api/v1/project", answer(a.showProject)},
 		{"GET", "/api/v1/approvals", answer(a.listApprovals)},

@@ -312,6 +312,12 @@ tasks:
 		t.Errorf("the retry has the turns %+v", turns)
 	}
 	ask(200, "GET", runs, "", "", "id", again.Run)
+	forked := decode[begun](t, ask(201, "POST", runs+"/fork", "", `{"at":"b/1/1","edit":"Say it again."}`, "id", first))
+	h.settle(forked.Run)
+	ask(200, "GET", runs, "", "", "id", forked.Run)
+	for _, wrong := range []string{`{}`, `{"at":"nosuch"}`, `{"at":"b","edit":" "}`} {
+		ask(400, "POST", runs+"/fork", "", wrong, "id", first)
+	}
 	ask(200, "GET", runs, "?lists=false", "", "id", first)
 	ask(200, "GET", runs, "?at=3", "", "id", first)
 	ask(200, "GET", runs+"/nodes", "?at=3", "", "id", first)

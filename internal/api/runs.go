@@ -122,6 +122,29 @@ func (a *API) retryRun(r *http.Request) (reply, error) {
 	return started(a.Begin(r.Context(), b))
 }
 
+// forkRun starts a new run that begins where a turn of this one began.
+func (a *API) forkRun(r *http.Request) (reply, error) {
+	var body struct {
+		At   string  `json:"at"`
+		Edit *string `json:"edit"`
+	}
+	if err := errors.Join(ask(r).err, readBody(r, &body, "at", "edit")); err != nil {
+		return reply{}, err
+	}
+	if body.At == "" {
+		return reply{}, swarm.Errorf(swarm.BadInput, "no turn is named").WithHint(`write {"at": "TASK/ITERATION/ATTEMPT"}`)
+	}
+	s, err := a.Control.Lookup(r.PathValue("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	b, err := a.Control.Fork(s.ID, body.At, body.Edit)
+	if err != nil {
+		return reply{}, err
+	}
+	return started(a.Begin(r.Context(), b))
+}
+
 // showProject returns what the compose file of the server's folder has.
 func (a *API) showProject(r *http.Request) (reply, error) {
 	q := ask(r, "dir", "file")

@@ -2,7 +2,9 @@ package control
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"swarm"
 	"swarm/internal/compose"
@@ -46,6 +48,26 @@ func (c *Control) Retry(id swarm.RunID, from string) (*Begin, error) {
 		args = append(args, "--from", from)
 	}
 	return BeginRetry(again, args), nil
+}
+
+// Fork returns a run that begins where a turn of another began, and carries over all turns before it.
+// With edit, the turn has this prompt.
+func (c *Control) Fork(id swarm.RunID, at string, edit *string) (*Begin, error) {
+	if err := c.maySteer(id); err != nil {
+		return nil, err
+	}
+	var text []byte
+	if edit != nil {
+		if strings.TrimSpace(*edit) == "" || strings.ContainsRune(*edit, 0) || !utf8.ValidString(*edit) {
+			return nil, swarm.Errorf(swarm.BadInput, "the edited prompt is empty, or is no text").WithHint("write the whole prompt of the turn, or leave the edit out")
+		}
+		text = []byte(*edit)
+	}
+	again, err := run.PlanFork(c.Home, id, at, text)
+	if err != nil {
+		return nil, err
+	}
+	return BeginRetry(again, []string{"fork", string(id), "--at", at}), nil
 }
 
 // BeginRetry returns a run that retries an ended one.

@@ -77,6 +77,7 @@ const (
 	FromInbox     = "inbox"
 	FromRetry     = "retry"
 	FromSent      = "sent"
+	FromEdit      = "edit"      // a person has written the whole prompt, for a fork
 	FromSeparator = "separator" // the empty lines between sections
 )
 

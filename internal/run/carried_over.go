@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"swarm"
-	"swarm/internal/plan"
 )
 
 // firstCarriedOver is the number of the first carried over event in the log of the new run. The
@@ -26,13 +25,16 @@ type carriedOver struct {
 	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
 }
 
-// collectCarriedOver reads the log of the run that is retried. redo maps a task to the iteration
-// from which it is done again.
-func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, error) {
+// collectCarriedOver reads the log of the run that is retried or forked, up to an event. keeps says of
+// the end of a turn whether it is carried over.
+func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) (*carriedOver, error) {
 	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
+		}
+		if e.Seq >= before {
+			break
 		}
 		switch e.Kind {
 		case swarm.HandoffStored, swarm.ArtifactStored, swarm.TopicPublished:
@@ -46,8 +48,7 @@ func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, er
 			if err != nil {
 				return nil, err
 			}
-			task, iteration := plan.OfTurn(e.Turn)
-			if again, ok := redo[task]; end.Output != "" && (!ok || iteration < again) {
+			if end.Output != "" && keeps(e) {
 				k.ends, k.turns[e.Turn] = append(k.ends, *e), true
 			}
 		}

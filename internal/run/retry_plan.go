@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +13,9 @@ import (
 	"swarm"
 	"swarm/internal/desk"
 	"swarm/internal/excerpt"
+	"swarm/internal/plan"
 	"swarm/internal/statedir"
+	"swarm/internal/view"
 )
 
 // A RetryPlan is an ended run that is to be retried: its plan, its texts, and the turns that are
@@ -28,39 +32,12 @@ type RetryPlan struct {
 // last iteration run again, and so does everything that depends on them. With from, that task and
 // its dependents run again. The rest is carried over.
 func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error) {
-	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
+	log, a, v, err := openRetry(h, id)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	a := &RetryPlan{}
-	if a.Start, err = firstEvent(log); err != nil {
-		return nil, err
-	}
-	if a.Start.Replay { // its turns are recorded ones, and a replay promises that no agent is started
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry would start its agents", id).
-			WithHint("replay it again: swarm up --replay FILE; or start its agents: swarm up")}
-	}
-	if a.Start.Kind == swarm.LineRun {
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s has lines, which are not retried", id).
-			WithHint("type the line again: swarm run '@AGENT TEXT'; in the REPL, /retry does that. swarm show %s has the lines that failed", id)}
-	}
-	v, err := View(log, id)
-	if err != nil {
-		return nil, err
-	}
-	p, ok, err := swarm.FindBody[swarm.Plan](log, planKey)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
-	}
-	a.Plan = &p
-	if p.Swarm != nil { // its agents came with the division, and their results belong together
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which is not retried in parts", id).
-			WithHint("ask again: swarm solve %s", swarm.Quote(p.Name))}
-	}
+	a.Plan.Edited = nil // the turn may be carried over, or has another prompt now
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
 		return nil, err
@@ -75,7 +52,54 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	if err := a.findDesks(h, log, last); err != nil {
 		return nil, err
 	}
-	return a, a.collect(log, last)
+	return a, a.collect(log, func(e *swarm.Event) bool {
+		task, iteration := plan.OfTurn(e.Turn)
+		again, ok := last[task]
+		return !ok || iteration < again
+	}, math.MaxInt64)
+}
+
+// openRetry opens a run whose turns another run is to carry over, and reads its plan.
+func openRetry(h *statedir.Home, id swarm.RunID) (log swarm.RunLog, a *RetryPlan, v *view.Run, err error) {
+	if log, err = h.Store.Open(context.Background(), id, swarm.ReadOnly); err != nil {
+		return nil, nil, nil, err
+	}
+	a = &RetryPlan{}
+	if v, err = a.read(log, id); err != nil {
+		return nil, nil, nil, errors.Join(err, log.Close())
+	}
+	return log, a, v, nil
+}
+
+// read reads the plan of the run, and returns its fold.
+func (p *RetryPlan) read(log swarm.RunLog, id swarm.RunID) (v *view.Run, err error) {
+	if p.Start, err = firstEvent(log); err != nil {
+		return nil, err
+	}
+	if p.Start.Replay { // its turns are recorded ones, and a replay promises that no agent is started
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry would start its agents", id).
+			WithHint("replay it again: swarm up --replay FILE; or start its agents: swarm up")}
+	}
+	if p.Start.Kind == swarm.LineRun {
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s has lines, which are not retried", id).
+			WithHint("type the line again: swarm run '@AGENT TEXT'; in the REPL, /retry does that. swarm show %s has the lines that failed", id)}
+	}
+	if v, err = View(log, id); err != nil {
+		return nil, err
+	}
+	first, ok, err := swarm.FindBody[swarm.Plan](log, planKey)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
+	}
+	p.Plan = &first
+	if first.Swarm != nil { // its agents came with the division, and their results belong together
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which is not retried in parts", id).
+			WithHint("ask again: swarm solve %s", swarm.Quote(first.Name))}
+	}
+	return v, nil
 }
 
 // findDesks notes the desks of the tasks that are carried over, for those that depend on them, and those
@@ -218,8 +242,8 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 }
 
 // collect collects the texts of the plan, and the carried over events with their texts.
-func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
-	k, err := collectCarriedOver(log, redo)
+func (p *RetryPlan) collect(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) error {
+	k, err := collectCarriedOver(log, keeps, before)
 	if err == nil {
 		err = k.arrange()
 	}
@@ -275,6 +299,9 @@ func Texts(p *swarm.Plan) (all []swarm.Hash) {
 		all = append(all, s.Script)
 	}
 	all = append(all, p.Stdin)
+	if p.Edited != nil {
+		all = append(all, p.Edited.Text)
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }

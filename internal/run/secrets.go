@@ -88,7 +88,7 @@ func redactPlan(p *swarm.Plan, texts [][]byte, redact func([]byte) []byte) (*swa
 				t.Parts[i].Text = string(redact([]byte(part.Text)))
 			}
 			clean = t.Marshal()
-		case hash == p.Stdin:
+		case hash == p.Stdin, p.Edited != nil && hash == p.Edited.Text:
 			clean = redact(text)
 		case isFile && !bytes.Equal(redact(text), text):
 			return nil, nil, swarm.Errorf(swarm.BadInput, "%s holds the value of a key", file).WithHint("take it out: the run's log stores this file")
@@ -113,6 +113,11 @@ func redactPlan(p *swarm.Plan, texts [][]byte, redact func([]byte) []byte) (*swa
 			rename(&stored.Agents[i].Role)
 		}
 		rename(&stored.Stdin)
+		if p.Edited != nil {
+			edited := *p.Edited
+			rename(&edited.Text)
+			stored.Edited = &edited
+		}
 	}
 	return &stored, texts, nil
 }

@@ -216,6 +216,13 @@ func (r *Runner) makePrompt(w *work) error {
 	if err != nil {
 		return err
 	}
+	if e := p.Edited; e != nil && e.Turn == w.turn {
+		text, err := r.Log.Body(e.Text)
+		if err != nil {
+			return err
+		}
+		made = prompt.Prompt{Text: string(text), Spans: []swarm.Span{{From: prompt.FromEdit, End: len(text)}}}
+	}
 	w.made = r.cleanPrompt(made)
 	return nil
 }

@@ -27,6 +27,8 @@ func SpanOrigin(s swarm.Span) string {
 		return "who the agent is"
 	case s.From == "stdin":
 		return "standard input"
+	case s.From == "edit":
+		return "a person's edit"
 	case s.From == "sent":
 		return "what it had sent before it was cut"
 	case s.From == "finding" && s.Name == "":
