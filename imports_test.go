@@ -254,7 +254,11 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/strictjson", "files of workers are read strictly"},
 	}},
-	"swarm/internal/sqlite": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/logbase": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/sqlite": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/logbase", "group commit, the newest events in memory, and the chain of checksums"},
+	}},
 	"swarm/internal/statedir": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},

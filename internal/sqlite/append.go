@@ -3,93 +3,55 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	lib "modernc.org/sqlite/lib"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
-const maxText = 64 << 20 // bytes of one body, or of one event's data
-
-// Append writes a batch, see [swarm.Log]. The caller must not change the batch afterwards. If the
-// context ends while the batch waits in the queue, the batch is withdrawn. Once a writer has the
-// batch, Append waits for the result, so that its answer is true.
-//
-// A lazy batch has no caller to report a refusal to. If it has a fence, every later batch with the
-// same fence gets the error and writes nothing, so that the log has no hole. A new fence starts
-// afresh. Err returns the error too.
+// Append writes a batch, see [logbase.Queue.Append].
 func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
-	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy || b.Early, done: make(chan bool, 1)}
-	for i := range b.Events {
-		n := len(b.Events[i].Data)
-		if n > maxText {
-			return nil, swarm.Errorf(swarm.BadInput, "an event's data has %d bytes; %d are allowed", n, maxText)
-		}
-		r.bytes += 200 + n
+	if l.readOnly {
+		return nil, l.errReadOnly()
 	}
-	for _, text := range b.Bodies {
-		if len(text) > maxText {
-			return nil, swarm.Errorf(swarm.BadInput, "a text has %d bytes; %d are allowed", len(text), maxText)
-		}
-		r.bytes += len(text)
-		r.sums = append(r.sums, sha256.Sum256(text))
-	}
-	if b.Lazy {
-		r.batch.Events = slices.Clone(b.Events)
-		return nil, l.submit(ctx, r)
-	}
-	err := l.submit(ctx, r)
-	return r.seqs, err
+	return l.queue.Append(ctx, b)
 }
 
-// A lostBatch is a lazy batch that was not written.
-type lostBatch struct {
-	fence int64
-	err   error
-}
+// Flush writes the lazy batches that wait, see [logbase.Queue.Flush].
+func (l *Log) Flush() { l.queue.Flush() }
 
 // Err returns the error of a lazy batch that could not be written, if there was one.
-func (l *Log) Err() error {
-	if lost := l.lost.Load(); lost != nil {
-		return lost.err
-	}
-	return nil
-}
+func (l *Log) Err() error { return l.queue.Err() }
+
+// A request is what the queue of this store holds.
+type request = logbase.Request[*tx]
 
 // commit writes a group as one transaction.
 func (l *Log) commit(group []*request) {
 	sync, early, bytes := false, false, 0
 	for _, r := range group {
-		sync, early = sync || !r.noSync, early || r.batch.Early
-		bytes += r.bytes
+		sync, early = sync || !r.NoSync, early || r.Batch.Early
+		bytes += r.Bytes
 	}
 	t := tx{l: l, w: l.w}
 	l.wrote = l.wrote[:0]
 	err := l.write(&t, group, sync, early, l.mode(sync, bytes))
 	for _, r := range group {
 		if err != nil {
-			r.seqs, r.err = nil, err
+			r.Seqs, r.Err = nil, err
 		}
-		if r.lazy && r.err != nil {
-			l.lose(r)
+		if r.Lazy && r.Err != nil {
+			l.queue.Lose(r)
 		}
 	}
-	if err == nil && l.tail.push(t.first, l.wrote) {
+	if err == nil && l.tail.Push(t.first, l.wrote) {
 		_ = l.follow() // Other processes wrote in between. A failure shows at the next read.
-	}
-}
-
-func (l *Log) lose(r *request) {
-	err := fmt.Errorf("an event that nobody waited for was not written: %w", r.err)
-	if lost := l.lost.Load(); lost == nil || lost.fence != r.batch.Fence {
-		l.lost.Store(&lostBatch{r.batch.Fence, err})
 	}
 }
 
@@ -121,8 +83,8 @@ func (l *Log) write(t *tx, group []*request, sync, early bool, mode string) (err
 			_ = t.w.exec("ROLLBACK")
 			return failure
 		}
-		if r.err = refusal; refusal != nil && r.lazy {
-			l.lose(r)
+		if r.Err = refusal; refusal != nil && r.Lazy {
+			l.queue.Lose(r)
 		}
 	}
 	l.makeRoom()
@@ -318,8 +280,8 @@ func (t *tx) begin() error {
 // apply does what one request asks for. A refusal concerns this request, and has written nothing. A
 // failure concerns the whole group.
 func (t *tx) apply(r *request) (refusal, failure error) {
-	if r.change != nil {
-		err := r.change(t)
+	if r.Change != nil {
+		err := r.Change(t)
 		var e *sqliteError
 		if errors.As(err, &e) {
 			return nil, err
@@ -327,24 +289,24 @@ func (t *tx) apply(r *request) (refusal, failure error) {
 		t.changed = t.changed || err == nil
 		return err, nil
 	}
-	if refusal, failure = t.admit(&r.batch); refusal != nil || failure != nil {
+	if refusal, failure = t.admit(&r.Batch); refusal != nil || failure != nil {
 		return refusal, failure
 	}
 	first, sum, wrote := t.last, t.sum, len(t.l.wrote)
-	r.seqs = make([]int64, len(r.batch.Events))
-	for i := range r.batch.Events {
-		seq, err := t.insert(&r.batch.Events[i])
+	r.Seqs = make([]int64, len(r.Batch.Events))
+	for i := range r.Batch.Events {
+		seq, err := t.insert(&r.Batch.Events[i])
 		if errors.Is(err, swarm.ErrConflict) {
-			r.seqs, t.last, t.sum, t.l.wrote = nil, first, sum, t.l.wrote[:wrote]
+			r.Seqs, t.last, t.sum, t.l.wrote = nil, first, sum, t.l.wrote[:wrote]
 			return err, t.w.exec(sqlUndo, first)
 		}
 		if err != nil {
 			return nil, err
 		}
-		r.seqs[i] = seq
+		r.Seqs[i] = seq
 	}
-	for i, text := range r.batch.Bodies {
-		if err := t.w.exec(sqlBody, r.sums[i][:], text); err != nil {
+	for i, text := range r.Batch.Bodies {
+		if err := t.w.exec(sqlBody, r.Sums[i][:], text); err != nil {
 			return nil, err
 		}
 		t.note(t.w.changed() > 0)
@@ -367,8 +329,8 @@ func (t *tx) admit(b *swarm.Batch) (refusal, failure error) {
 		if fence != b.Fence {
 			return swarm.ErrFenced, nil
 		}
-		if lost := t.l.lost.Load(); lost != nil && lost.fence == b.Fence {
-			return lost.err, nil
+		if err := t.l.queue.Lost(b.Fence); err != nil {
+			return err, nil
 		}
 	}
 	for _, key := range b.Absent {
@@ -400,7 +362,7 @@ func (t *tx) insert(e *swarm.Event) (int64, error) {
 	args := [10]any{t.last + 1, t.now, fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], text(e.Data)}
 	n, sum := 9, t.sum
 	if t.w.sums {
-		sum = sumOf(t.w, sum, t.last+1, t.now, &fields, e.Data)
+		sum = logbase.Sum(&t.w.fields, sum, t.last+1, t.now, &fields, e.Data)
 		args[9], n = int64(sum), 10
 	}
 	if err := t.w.exec(t.w.query(insert), args[:n]...); err != nil {

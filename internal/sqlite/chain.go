@@ -1,29 +1,15 @@
 package sqlite
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"time"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
-// Each event has a checksum over all its fields and over the checksum of the event before it. So a
-// reader of consecutive events notices a changed event, a missing one, and one in the wrong place.
-// The checksums of pages (vfs.go) find most damage before. The chain finds what they cannot: a page
-// that the disk never wrote, so that an older version of the page, with a correct checksum, stands
+// The events of a log form a chain of checksums (logbase.Sum). The checksums of pages (vfs.go) find
+// most damage before. The chain finds what they cannot: a page that the disk never wrote, so that an older version of the page, with a correct checksum, stands
 // in its place.
-
-// sumOf returns the checksum of an event that follows one with the checksum before.
-func sumOf[T string | []byte](c *conn, before uint32, seq, micros int64, fields *[6]T, data []byte) uint32 {
-	b := binary.AppendUvarint(c.fields[:0], uint64(seq))
-	b = binary.AppendVarint(b, micros)
-	for _, field := range fields {
-		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
-	}
-	c.fields = b
-	return crc32.Update(crc32.Update(before, castagnoli(), b), castagnoli(), data)
-}
 
 // A query is a statement in two forms: for logs whose events have checksums, and for older logs.
 type query struct{ summed, plain string }
@@ -114,7 +100,7 @@ func (c *conn) walk(after int64, f func(*row) bool) (last int64, more bool, err 
 		}
 		s.row(&r)
 		if c.sums {
-			sum = sumOf(c, sum, r.seq, r.micros, &r.fields, r.data)
+			sum = logbase.Sum(&c.fields, sum, r.seq, r.micros, &r.fields, r.data)
 			if r.seq != last+1 || r.sum != sum {
 				return last, false, c.damaged(damage{event: last + 1})
 			}
@@ -147,7 +133,7 @@ func (c *conn) find(key string) (e swarm.Event, ok bool, err error) {
 		if err != nil {
 			return e, false, err
 		}
-		if there != (r.seq > 1) || r.sum != sumOf(c, uint32(before), r.seq, r.micros, &r.fields, r.data) || string(r.fields[5]) != key {
+		if there != (r.seq > 1) || r.sum != logbase.Sum(&c.fields, uint32(before), r.seq, r.micros, &r.fields, r.data) || string(r.fields[5]) != key {
 			return e, false, c.damaged(damage{event: r.seq})
 		}
 	}

@@ -50,9 +50,7 @@ func TestAnEarlyEventIsOnDiskBeforeAnybodyButItsLoopReadsIt(t *testing.T) {
 		l, _ := create(t)
 		_, err := l.Append(context.Background(), small(1))
 		must(t, err)
-		occupy(l)
-		l.queue.armed = true // the sync that follows by itself does not come
-		release(l)
+		unsynced(l)
 		seqs, err := l.Append(context.Background(), early)
 		must(t, err)
 		es, err := l.Read(1, 9, swarm.ToLoop("root"), swarm.ToControl)
@@ -86,7 +84,7 @@ func TestALazyEventIsReadWithoutASync(t *testing.T) {
 	l, _ := create(t)
 	_, err := l.Append(context.Background(), small(1))
 	must(t, err)
-	l.queue.armed = true // the sync that follows by itself does not come
+	unsynced(l)
 	lazily := func(n int) {
 		b := small(n)
 		b.Lazy = true

@@ -29,7 +29,8 @@ func TestALazyFirstCommitIsAFirstCommit(t *testing.T) {
 	l, _ := create(t)
 	_, err := l.Append(context.Background(), swarm.Batch{Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice}}})
 	must(t, err)
-	l.flush()
+	l.Flush()
+	must(t, l.settle())
 	if l.mode(true, 1) != syncNormal {
 		t.Error("what was written before is not counted")
 	}

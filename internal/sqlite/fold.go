@@ -6,13 +6,15 @@ import "context"
 // reader need not read the whole log. A fold may be lost at any time, so it is not synced. It
 // replaces the fold with the same name.
 func (l *Log) SaveFold(name, version string, seq int64, data []byte) error {
-	return l.submit(context.Background(), &request{
-		change: func(t *tx) error {
+	if l.readOnly {
+		return l.errReadOnly()
+	}
+	return l.queue.Submit(context.Background(), &request{
+		Change: func(t *tx) error {
 			return t.w.exec("REPLACE INTO fold VALUES(?,?,?,?)", name, version, seq, data)
 		},
-		noSync: true,
-		bytes:  len(data),
-		done:   make(chan bool, 1),
+		NoSync: true,
+		Bytes:  len(data),
 	})
 }
 

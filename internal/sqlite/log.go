@@ -49,6 +49,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
 const (
@@ -70,7 +71,7 @@ type Log struct {
 	readOnly bool
 	scrap    string // a folder to be removed when the log is closed
 
-	queue queue // the batches that wait to be written
+	queue logbase.Queue[*tx] // the batches that wait to be written
 
 	// The fields up to the next blank line belong to the leader of the queue, so they have no
 	// mutex.
@@ -89,14 +90,14 @@ type Log struct {
 	durable atomic.Int64 // the newest event that may be handed out: durable, or lazy and behind a durable one
 
 	broken atomic.Pointer[swarm.Error] // a failed sync: the state of the disk is unknown
-	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
 
 	rmu      sync.Mutex // guards the reading connection, which is opened when it is first needed
 	r        *conn
 	borrowed int   // how many reads used the writing connection instead
 	seen     int64 // the data version that the tail has caught up with
 
-	tail tail // the newest events, in memory for followers
+	tail logbase.Tail  // the newest events, in memory for followers
+	stop chan struct{} // ends the poll; guarded by the tail
 
 	omu   sync.Mutex // guards owner
 	owner *os.File   // its lock says that the owner is alive
@@ -114,7 +115,7 @@ func Create(path string) (*Log, error) {
 		return nil, err
 	}
 	l.fresh = true
-	l.tail.start(0) // there is nothing to catch up with
+	l.tail.Start(0) // there is nothing to catch up with
 	return l, nil
 }
 
@@ -192,8 +193,8 @@ func open(path string) (*Log, error) {
 
 func newLog(path string) *Log {
 	l := &Log{path: path, busyLimit: 5 * time.Second}
-	l.tail.init()
-	l.queue.idle.L = &l.queue.mu
+	l.queue.Commit, l.queue.Owed, l.queue.Closed = l.commit, l.owed.Load, l.errClosed
+	l.queue.Settle = func() { _ = l.settle() }
 	return l
 }
 
@@ -288,10 +289,10 @@ func (l *Log) Close() error {
 	if l.readOnly {
 		return l.closeReader()
 	}
-	if !l.queue.close() {
+	if !l.queue.Close() {
 		return nil // another goroutine closed it
 	}
-	l.lead(nil)
+	l.queue.Lead(nil)
 	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.writeLock.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unsafe"
+
+	"swarm/internal/logbase"
 )
 
 // SQLite takes a damaged write-ahead log for the work of a crash: it forgets the first damaged frame
@@ -34,7 +36,7 @@ const (
 func packMark(seq int64) uint64 {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(seq))
-	return uint64(seq)<<24 | uint64(crc32.Checksum(b[:], castagnoli())>>8)
+	return uint64(seq)<<24 | uint64(crc32.Checksum(b[:], logbase.Castagnoli())>>8)
 }
 
 // unpackMark returns the number in a word. ok is false for a word that nobody wrote.

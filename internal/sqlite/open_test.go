@@ -381,7 +381,8 @@ func TestLazyEventsAloneAreSyncedBesideTheQueue(t *testing.T) {
 	b.Lazy = true
 	_, err = l.Append(context.Background(), b)
 	must(t, err)
-	l.flush()
+	l.Flush()
+	l.queue.Settle()
 	if l.owed.Load() {
 		t.Error("they are not synced")
 	}

@@ -225,7 +225,7 @@ func (l *Log) lockOwner() (bool, error) {
 	switch {
 	case l.readOnly:
 		return false, l.errReadOnly()
-	case l.queue.isClosed():
+	case l.queue.IsClosed():
 		return false, l.errClosed() // Otherwise the lock would outlive the log.
 	case l.owner == nil:
 		f, err := os.OpenFile(l.path+".owner", os.O_CREATE|os.O_RDWR, 0o600)
@@ -273,7 +273,10 @@ func (h holder) kill() bool {
 
 // change runs f in a transaction.
 func (l *Log) change(ctx context.Context, f func(*tx) error) error {
-	return l.submit(ctx, &request{change: f, done: make(chan bool, 1)})
+	if l.readOnly {
+		return l.errReadOnly()
+	}
+	return l.queue.Submit(ctx, &request{Change: f})
 }
 
 func bit(on bool) int64 {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,101 +9,14 @@ import (
 )
 
 // occupy makes the queue look as if a goroutine led it.
-func occupy(l *Log) {
-	l.queue.mu.Lock()
-	l.queue.led = true
-	l.queue.mu.Unlock()
-}
+func occupy(l *Log) { l.queue.TryLead() }
 
-func release(l *Log) {
-	l.queue.mu.Lock()
-	l.handOver()
-	l.queue.mu.Unlock()
-}
+func release(l *Log) { l.queue.Release() }
 
-// queued waits until so many requests wait.
-func queued(t *testing.T, l *Log, n int) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
-		l.queue.mu.Lock()
-		got := len(l.queue.waiting)
-		l.queue.mu.Unlock()
-		if got == n {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d wait, want %d", got, n)
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-}
-
-// appending appends in the background.
-func appending(ctx context.Context, l *Log, b swarm.Batch) chan error {
-	answer := make(chan error, 1)
-	go func() {
-		_, err := l.Append(ctx, b)
-		answer <- err
-	}()
-	return answer
-}
-
-func TestABatchThatIsBeingWrittenCannotBeTakenBack(t *testing.T) {
-	l, _ := create(t)
-	occupy(l)
-	ctx, cancel := context.WithCancel(context.Background())
-	answer := appending(ctx, l, small(1))
-	queued(t, l, 1)
-	group, _ := l.queue.take()
-	cancel()
-	l.commit(group)
-	group[0].done <- false
-	if err := <-answer; err != nil {
-		t.Errorf("it was written, and says %v", err)
-	}
-	release(l)
-	if es, err := l.Read(0, 9); err != nil || len(es) != 1 {
-		t.Errorf("the log has %v, %v", es, err)
-	}
-}
-
-func TestABatchThatWaitsCanBeTakenBack(t *testing.T) {
-	l, _ := create(t)
-	occupy(l)
-	ctx, cancel := context.WithCancel(context.Background())
-	answer := appending(ctx, l, small(1))
-	queued(t, l, 1)
-	cancel()
-	if err := <-answer; !errors.Is(err, context.Canceled) {
-		t.Errorf("it says %v", err)
-	}
-	release(l)
-	if es, err := l.Read(0, 9); err != nil || len(es) != 0 {
-		t.Errorf("the log has %v, %v", es, err)
-	}
-}
-
-func TestOneThatGivesUpWhileItIsToldToLeadHandsOver(t *testing.T) {
-	l, _ := create(t)
-	for i := range 100 {
-		occupy(l)
-		ctx, cancel := context.WithCancel(context.Background())
-		first := appending(ctx, l, small(2*i))
-		queued(t, l, 1)
-		second := appending(context.Background(), l, small(2*i+1))
-		queued(t, l, 2)
-		l.queue.mu.Lock()
-		cancel()
-		l.handOver()
-		l.queue.mu.Unlock()
-		<-first
-		select {
-		case err := <-second:
-			must(t, err)
-		case <-time.After(20 * time.Second):
-			t.Fatal("nobody leads")
-		}
-	}
+// unsynced keeps the sync from coming that follows by itself.
+func unsynced(l *Log) {
+	l.queue.Owed = func() bool { return false }
+	l.queue.Settle = func() {}
 }
 
 func TestALazyBatchThatCameWhileSomebodyWroteIsWritten(t *testing.T) {
@@ -151,7 +63,7 @@ func TestOwnEventsAreReadEvenIfTheTailMissedThem(t *testing.T) {
 	defer l.Close()
 	_, err = l.Append(context.Background(), small(1))
 	must(t, err)
-	l.tail.start(0) // as if it had begun to follow before the append
+	l.tail.Start(0) // as if it had begun to follow before the append
 	_, stop := l.Watch()
 	defer stop()
 	if es, err := l.Read(0, 9); err != nil || len(es) != 1 {
@@ -168,7 +80,7 @@ func TestARepeatedEventIsOnDiskEvenIfItWasLazy(t *testing.T) {
 	b.Lazy = true
 	_, err = l.Append(context.Background(), b)
 	must(t, err)
-	l.lead(nil) // writes it, without a sync
+	l.queue.Lead(nil) // writes it, without a sync
 	if !l.owed.Load() {
 		t.Fatal("a lazy event was synced")
 	}

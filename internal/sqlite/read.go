@@ -5,10 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"slices"
-	"strings"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
 const (
@@ -39,9 +38,9 @@ func (l *Log) closeReader() error {
 func (l *Log) reading(f func(*conn) error) error {
 	l.rmu.Lock()
 	defer l.rmu.Unlock()
-	if l.r == nil && l.borrowed < mostBorrowed && l.queue.tryLead() {
+	if l.r == nil && l.borrowed < mostBorrowed && l.queue.TryLead() {
 		l.borrowed++
-		defer l.release()
+		defer l.queue.Release()
 		return f(l.w)
 	}
 	if l.r == nil {
@@ -61,7 +60,7 @@ func (l *Log) reading(f func(*conn) error) error {
 // reads the mark, so that an agent's every look at its mail need not be a transaction. A process of
 // an older build raises no mark: its events come with the next poll.
 func (l *Log) mayLack() bool {
-	upto, ok := l.tail.position()
+	upto, ok := l.tail.Position()
 	return !ok || l.readOnly || !l.writeLock.mark.covers(upto)
 }
 
@@ -74,13 +73,13 @@ func (l *Log) catchUp(r *conn) error {
 		return err
 	}
 	t := &l.tail
-	upto, ok := t.position()
+	upto, ok := t.Position()
 	if !ok {
 		last, _, err := r.number(r.query(queryLast))
 		if err != nil {
 			return err
 		}
-		t.start(last)
+		t.Start(last)
 		l.seen = version
 		return nil
 	}
@@ -100,9 +99,7 @@ func (l *Log) catchUp(r *conn) error {
 			if err := l.secure(upto); err != nil {
 				return err
 			}
-			t.mu.Lock()
-			t.deliver(es)
-			t.mu.Unlock()
+			t.Deliver(es)
 		}
 	}
 	l.seen = version
@@ -115,7 +112,7 @@ func (l *Log) catchUp(r *conn) error {
 // message is stored gets that message. Loops wait for their watch instead of asking.
 func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	es, err := l.read(after, limit, to)
-	toLoop := slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) })
+	toLoop := logbase.ToLoop(to)
 	if err == nil && len(es) == 0 && !toLoop && l.mayLack() {
 		if err = l.follow(); err == nil {
 			es, err = l.read(after, limit, to)
@@ -134,28 +131,28 @@ func (l *Log) read(after int64, limit int, to []string) ([]swarm.Event, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	if !l.tail.fresh() {
+	if !l.tail.Fresh() {
 		if err := l.follow(); err != nil {
 			return nil, err
 		}
 	}
-	if es, ok := l.tail.read(after, limit, to); ok {
+	if es, ok := l.tail.Read(after, limit, to); ok {
 		return es, nil
 	}
 	var es []swarm.Event
 	err := l.reading(func(r *conn) (err error) {
 		if len(to) > 0 {
-			if err := l.backfill(r, after); err != nil {
+			if err := l.tail.Backfill(after, r.walker); err != nil {
 				return err
 			}
 			var ok bool
-			if es, ok = l.tail.read(after, limit, to); ok {
+			if es, ok = l.tail.Read(after, limit, to); ok {
 				return nil
 			}
 		}
 		for more := true; more && err == nil; {
 			after, more, err = r.walk(after, func(row *row) bool {
-				if len(to) == 0 || addressed(r.name(row.fields[4]), to) {
+				if len(to) == 0 || logbase.Addressed(r.name(row.fields[4]), to) {
 					es = append(es, r.fullEvent(row))
 				}
 				return len(es) < limit
@@ -166,43 +163,14 @@ func (l *Log) read(after int64, limit int, to []string) ([]swarm.Event, error) {
 	return es, err
 }
 
-// backfill reads the file after a number into memory, for all receivers at once. There is no index
-// by receiver, and one scan serves every inbox and loop of a resumed run.
-func (l *Log) backfill(r *conn, after int64) error {
-	t := &l.tail
-	t.mu.Lock()
-	base := t.base
-	t.mu.Unlock()
-	if after >= base {
-		return nil
-	}
-	boxes := map[string]*box{}
-	for from, more := after, true; more && from < base; {
-		var err error
-		from, more, err = r.walk(from, func(row *row) bool {
-			if len(row.fields[4]) == 0 {
-				return row.seq < base
-			}
-			e := r.fullEvent(row)
-			for _, to := range receivers(e.To) {
-				if boxes[to] == nil {
-					boxes[to] = &box{floor: after}
-				}
-				boxes[to].add(&e)
-			}
-			return e.Seq < base
-		})
-		if err != nil {
-			return err
-		}
-	}
-	t.extend(after, boxes)
-	return nil
-}
-
-// addressed reports whether an event with this receiver is for one of some readers.
-func addressed(to string, readers []string) bool {
-	return slices.ContainsFunc(receivers(to), func(to string) bool { return slices.Contains(readers, to) })
+// walker is [conn.walk] for the tail.
+func (c *conn) walker(after int64, f func(seq int64, to string, full func() swarm.Event) bool) (last int64, more bool, err error) {
+	var now *row
+	full := func() swarm.Event { return c.fullEvent(now) }
+	return c.walk(after, func(r *row) bool {
+		now = r
+		return f(r.seq, c.name(r.fields[4]), full)
+	})
 }
 
 // Scan calls f with every event after a number, in order. It is the fast way through a long log:

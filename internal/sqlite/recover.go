@@ -16,6 +16,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
 // asideMark stands between a log's name and the time in the names of damaged files that are kept.
@@ -323,7 +324,7 @@ func (r *recovery) copyEvents(to *conn) (err error) {
 			return failed
 		}
 		last, more, err = from.walk(last, func(e *row) bool {
-			sum = sumOf(to, sum, e.seq, e.micros, &e.fields, e.data)
+			sum = logbase.Sum(&to.fields, sum, e.seq, e.micros, &e.fields, e.data)
 			f := &e.fields
 			failed = to.exec(to.query(insert), e.seq, e.micros, text(f[0]), text(f[1]), text(f[2]), text(f[3]), text(f[4]), text(f[5]),
 				text(e.data), int64(sum))

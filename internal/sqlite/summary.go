@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"swarm"
+	"swarm/internal/logbase"
 )
 
 // maxSummary is the largest size of a file of summaries. Runs that end after a few changes never
@@ -34,7 +35,7 @@ func (s *Store) Save(_ context.Context, sum swarm.RunSummary) error {
 
 // summed puts a line's checksum in front of it.
 func summed(line []byte) []byte {
-	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(line, castagnoli())), line...)
+	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(line, logbase.Castagnoli())), line...)
 }
 
 // unsummed returns a line without its checksum. A damaged line is nil. Lines of older builds have

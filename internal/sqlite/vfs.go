@@ -9,6 +9,8 @@ import (
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
+
+	"swarm/internal/logbase"
 )
 
 // SQLite believes every byte that the disk returns. A flipped bit in an index hides a key without a
@@ -30,15 +32,11 @@ const (
 	smallest    = 512 // bytes of SQLite's smallest page; shorter reads are of the file's header
 )
 
-// castagnoli returns the table of the checksum that processors compute in hardware. It is made at the
-// first call: that takes 0.2 ms, which most commands need not spend.
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
 // pageSum is the checksum of a page. The reserved bytes are left out.
 func pageSum(number int64, page []byte) uint32 {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(number))
-	return crc32.Update(crc32.Update(0, castagnoli(), n[:]), castagnoli(), page[:len(page)-reserved])
+	return crc32.Update(crc32.Update(0, logbase.Castagnoli(), n[:]), logbase.Castagnoli(), page[:len(page)-reserved])
 }
 
 // whole reports whether a page is what was written.

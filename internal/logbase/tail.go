@@ -1,11 +1,10 @@
-package sqlite
+package logbase
 
 import (
 	"slices"
 	"sort"
 	"strings"
 	"sync"
-	"time"
 
 	"swarm"
 )
@@ -13,18 +12,11 @@ import (
 const (
 	tailEvents = 4096    // events of one receiver that are kept in memory
 	tailBytes  = 4 << 20 // bytes of their data
-
-	// Intervals of the poll for events of other processes: while the log is being written, and when
-	// nothing has come for restAfter.
-	pollEvery  = 20 * time.Millisecond
-	restEvery  = 100 * time.Millisecond
-	restAfter  = time.Second
-	doubtEvery = time.Second // the interval at rest when commits ring
 )
 
-// A tail is the end of the log in memory, by receiver. Followers read from it, and it wakes them.
+// A Tail is the end of the log in memory, by receiver. Followers read from it, and it wakes them.
 // mu guards all fields.
-type tail struct {
+type Tail struct {
 	mu        sync.Mutex
 	following bool
 	base      int64           // events after base, up to upto, are here, except those that the boxes dropped
@@ -34,7 +26,6 @@ type tail struct {
 	boxes     map[string]*box // the addressed events, by receiver
 	watchers  map[string]map[chan struct{}]bool
 	watching  int
-	stop      chan struct{} // ends the poll
 }
 
 // A box holds the newest events of one receiver, oldest first. An event that is in several boxes is
@@ -71,13 +62,8 @@ func (b *box) after(seq int64, limit int) []*swarm.Event {
 	return es[:min(limit, len(es))]
 }
 
-func (t *tail) init() {
-	t.boxes = map[string]*box{}
-	t.watchers = map[string]map[chan struct{}]bool{}
-}
-
-// start begins to follow after an event.
-func (t *tail) start(seq int64) {
+// Start begins to follow after an event.
+func (t *Tail) Start(seq int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.following {
@@ -85,16 +71,16 @@ func (t *tail) start(seq int64) {
 	}
 }
 
-// position returns how far the tail has come. If nothing follows the log, ok is false.
-func (t *tail) position() (upto int64, ok bool) {
+// Position returns how far the tail has come. If nothing follows the log, ok is false.
+func (t *Tail) Position() (upto int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.upto, t.following
 }
 
-// push adds the events that this process wrote after the event first. It returns true if other
-// processes wrote in between: the caller then has to read the file.
-func (t *tail) push(first int64, wrote []swarm.Event) (behind bool) {
+// Push adds the events that this process wrote after the event first. It returns true if other
+// processes wrote in between: the caller then has to read the log.
+func (t *Tail) Push(first int64, wrote []swarm.Event) (behind bool) {
 	if len(wrote) == 0 {
 		return false
 	}
@@ -107,8 +93,15 @@ func (t *tail) push(first int64, wrote []swarm.Event) (behind bool) {
 	return t.following && t.upto < t.own
 }
 
-// deliver adds consecutive events, and wakes their watchers. The caller holds mu.
-func (t *tail) deliver(es []swarm.Event) {
+// Deliver adds consecutive events, and wakes their watchers.
+func (t *Tail) Deliver(es []swarm.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deliver(es)
+}
+
+// deliver is Deliver for a caller that holds mu.
+func (t *Tail) deliver(es []swarm.Event) {
 	for i := range es {
 		if es[i].Seq <= t.upto {
 			continue
@@ -137,17 +130,20 @@ func receivers(to string) []string {
 	return []string{to}
 }
 
-func (t *tail) box(to string) *box {
+func (t *Tail) box(to string) *box {
 	b := t.boxes[to]
 	if b == nil {
 		b = &box{floor: t.base}
+		if t.boxes == nil {
+			t.boxes = map[string]*box{}
+		}
 		t.boxes[to] = b
 	}
 	return b
 }
 
-// read answers from memory, if everything that is asked for is there.
-func (t *tail) read(after int64, limit int, to []string) (es []swarm.Event, ok bool) {
+// Read answers from memory, if everything that is asked for is there.
+func (t *Tail) Read(after int64, limit int, to []string) (es []swarm.Event, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(to) == 0 {
@@ -185,18 +181,21 @@ func values(es []*swarm.Event) []swarm.Event {
 	return all
 }
 
-// fresh reports whether the tail may answer without a look at the file. It has the events of this
+// Fresh reports whether the tail may answer without a look at the store. It has the events of this
 // process, and those of other processes are polled for while something is watched.
-func (t *tail) fresh() bool {
+func (t *Tail) Fresh() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.following && t.upto >= t.own && t.watching > 0
 }
 
 // extend adds older events in front: the addressed ones between the number after and the base.
-func (t *tail) extend(after int64, boxes map[string]*box) {
+func (t *Tail) extend(after int64, boxes map[string]*box) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.boxes == nil {
+		t.boxes = map[string]*box{}
+	}
 	for to, old := range boxes {
 		b := t.boxes[to]
 		switch {
@@ -218,7 +217,7 @@ func (t *tail) extend(after int64, boxes map[string]*box) {
 }
 
 // wake wakes the watchers of a receiver. "" stands for the watchers of all events.
-func (t *tail) wake(to string) {
+func (t *Tail) wake(to string) {
 	for c := range t.watchers[to] {
 		select {
 		case c <- struct{}{}:
@@ -227,34 +226,42 @@ func (t *tail) wake(to string) {
 	}
 }
 
-// Watch returns a channel that holds a value soon after an event for one of the receivers was
-// appended, see [swarm.Log].
-func (l *Log) Watch(to ...string) (<-chan struct{}, func()) {
-	if _, ok := l.tail.position(); !ok {
-		_ = l.follow() // A failure shows at the next read.
+// WakeAll wakes every watcher: they read, and get the error.
+func (t *Tail) WakeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for to := range t.watchers {
+		t.wake(to)
 	}
+}
+
+// Watch returns a channel that holds a value soon after an event for one of the receivers was
+// appended, see [swarm.Log]. It calls begin when nothing was watched before, and end when nothing is
+// watched any more. Both are called under the tail's mutex, so they come in turn.
+func (t *Tail) Watch(to []string, begin, end func()) (<-chan struct{}, func()) {
 	if len(to) == 0 {
 		to = []string{""}
 	}
 	c := make(chan struct{}, 1)
-	t := &l.tail
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range to {
 		if t.watchers[r] == nil {
+			if t.watchers == nil {
+				t.watchers = map[string]map[chan struct{}]bool{}
+			}
 			t.watchers[r] = map[chan struct{}]bool{}
 		}
 		t.watchers[r][c] = true
 	}
 	if t.watching++; t.watching == 1 {
-		t.stop = make(chan struct{})
-		go l.poll(t.stop)
+		begin()
 	}
 	var once sync.Once
-	return c, func() { once.Do(func() { t.unwatch(c, to) }) }
+	return c, func() { once.Do(func() { t.unwatch(c, to, end) }) }
 }
 
-func (t *tail) unwatch(c chan struct{}, to []string) {
+func (t *Tail) unwatch(c chan struct{}, to []string, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range to {
@@ -263,84 +270,54 @@ func (t *tail) unwatch(c chan struct{}, to []string) {
 		}
 	}
 	if t.watching--; t.watching == 0 {
-		close(t.stop)
+		end()
 	}
 }
 
-// poll looks for events of other processes, as long as something is watched. While the log is being
-// written it looks every pollEvery. At rest it waits until a commit rings. While this process
-// writes, it looks only if the mark says that another one did too.
-func (l *Log) poll(stop chan struct{}) {
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
-	upto, since := int64(-1), time.Now() // how far the log had come, and since when
-	for writes := l.writes.Load(); ; {
-		select {
-		case <-stop:
-			return
-		case <-timer.C:
-		}
-		ours := l.writes.Load()
-		busy := ours != writes
-		if writes = ours; busy && !l.mayLack() {
-			timer.Reset(pollEvery)
-			continue
-		}
-		ring := make(chan struct{}, 1)
-		watch, told := listen(l.path+".lock", ring) // before the look, so that a later commit rings
-		if !l.look() {
-			return
-		}
-		if told {
-			if !l.rest(stop, ring, writes, timer) {
-				unlisten(watch, ring)
-				return
-			}
-			timer.Reset(pollEvery)
-			continue
-		}
-		now, _ := l.tail.position()
-		if now != upto {
-			upto, since = now, time.Now()
-		}
-		timer.Reset(pollEvery)
-		if time.Since(since) > restAfter {
-			timer.Reset(restEvery)
-		}
-	}
-}
+// A Walker calls f with consecutive events after a number, in order, until f returns false or a page
+// is full. full returns the event with its data. A Walker returns the number of the last event, and
+// whether there may be more.
+type Walker func(after int64, f func(seq int64, to string, full func() swarm.Event) bool) (last int64, more bool, err error)
 
-// rest waits for a commit. If another process made it, the poll looks at once. A commit of this
-// process needs no look. It returns false when the poll is over.
-func (l *Log) rest(stop, ring chan struct{}, writes int64, timer *time.Timer) bool {
-	for {
-		timer.Reset(doubtEvery)
-		select {
-		case <-stop:
-			return false
-		case <-ring:
-			return l.writes.Load() != writes || l.look()
-		case <-timer.C: // The writer may have died before it rang, or be an older version.
-			if !l.look() {
-				return false
-			}
-		}
-	}
-}
-
-// look brings the tail up to date. It returns false if the log is closed.
-func (l *Log) look() bool {
-	err := l.follow()
-	if err != nil {
-		l.tail.wakeAll() // They read, and get the error.
-	}
-	return swarm.KindOf(err) != swarm.Stopped
-}
-
-func (t *tail) wakeAll() {
+// Backfill reads the log after a number into memory, for all receivers at once. One scan serves every
+// inbox and loop of a resumed run, and checks every event that it passes.
+func (t *Tail) Backfill(after int64, walk Walker) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for to := range t.watchers {
-		t.wake(to)
+	base := t.base
+	t.mu.Unlock()
+	if after >= base {
+		return nil
 	}
+	boxes := map[string]*box{}
+	for from, more := after, true; more && from < base; {
+		var err error
+		from, more, err = walk(from, func(seq int64, to string, full func() swarm.Event) bool {
+			if to == "" {
+				return seq < base
+			}
+			e := full()
+			for _, to := range receivers(e.To) {
+				if boxes[to] == nil {
+					boxes[to] = &box{floor: after}
+				}
+				boxes[to].add(&e)
+			}
+			return seq < base
+		})
+		if err != nil {
+			return err
+		}
+	}
+	t.extend(after, boxes)
+	return nil
+}
+
+// Addressed reports whether an event with this receiver is for one of some readers.
+func Addressed(to string, readers []string) bool {
+	return slices.ContainsFunc(receivers(to), func(to string) bool { return slices.Contains(readers, to) })
+}
+
+// ToLoop reports whether a loop is among the receivers.
+func ToLoop(to []string) bool {
+	return slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) })
 }
