@@ -29,6 +29,31 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestFaults(t *testing.T) {
+	storetest.RunFaults(t, func(t *testing.T) storetest.Faults {
+		first, path := create(t)
+		must(t, first.Close())
+		return storetest.Faults{
+			Open: func(t *testing.T) storetest.Store {
+				l, err := Open(path)
+				must(t, err)
+				return l
+			},
+			Shorten: func(t *testing.T) {
+				l, err := Open(path)
+				must(t, err)
+				must(t, l.w.exec("DELETE FROM ev WHERE seq=(SELECT max(seq) FROM ev)"))
+				must(t, l.Close())
+			},
+		}
+	})
+}
+
+func TestManyLogs(t *testing.T) {
+	dir := t.TempDir()
+	storetest.ManyLogs(t, func(*testing.T) swarm.Store { return NewStore(dir) })
+}
+
 // TestACrashLeavesAPrefix crashes a log at each of its appends, and checks what is left.
 func TestACrashLeavesAPrefix(t *testing.T) {
 	const n = 6

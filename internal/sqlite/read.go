@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 
 	"swarm"
@@ -85,6 +86,13 @@ func (l *Log) catchUp(r *conn) error {
 	}
 	if version == l.seen {
 		return nil
+	}
+	last, _, err := r.number(r.query(queryLast))
+	if err == nil && last < upto { // The file was changed by another program.
+		err = r.damaged(damage{what: fmt.Sprintf("it ends at event %d, and %d were acknowledged", last, upto)})
+	}
+	if err != nil {
+		return err
 	}
 	for more := true; more; {
 		var es []swarm.Event
