@@ -44,6 +44,7 @@ test: check build ## Check the code, and run every test, packages with the race 
 	@sh scripts/sandbox.sh
 	@sh scripts/browser.sh
 	@sh scripts/webtest.sh bin/swarm
+	@sh scripts/postgres.sh
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 @a2a-js/sdk@0.3.14 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	@sh scripts/npm.sh @redocly/cli@2.73.0 openapi-typescript@7.13.0 openapi-fetch@0.17.0 || echo "the tests of the OpenAPI document with programs from npm are skipped"

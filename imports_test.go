@@ -259,6 +259,10 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/logbase", "group commit, the newest events in memory, and the chain of checksums"},
 	}},
+	"swarm/internal/postgres": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/logbase", "group commit, the newest events in memory, and the chain of checksums"},
+	}},
 	"swarm/internal/statedir": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
@@ -506,9 +510,10 @@ var packageRules = map[string]packageRule{
 		{"swarm", nouns},
 		{"swarm/internal/view", "makes events from the state of a run"},
 	}},
-	"swarm/internal/storetest":  {8, []use{{"swarm", nouns}}},
-	"swarm/internal/simulation": {8, nil}, // tests only
-	"swarm/internal/mutants":    {8, nil}, // tests only
+	"swarm/internal/storetest":    {8, []use{{"swarm", nouns}}},
+	"swarm/internal/postgrestest": {8, nil}, // tests only
+	"swarm/internal/simulation":   {8, nil}, // tests only
+	"swarm/internal/mutants":      {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/growth", "makes the plan of a council"},
@@ -535,6 +540,7 @@ var foreign = []struct {
 	why    string
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
+	{"github.com/jackc/", []string{"swarm/internal/postgres"}, "the shared store can be changed in one place"},
 	{"github.com/fsnotify/", []string{"swarm/internal/desk"}, "changes of files are followed in one place"},
 	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only screens draw"},
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "terminal colours and the width of texts"},
