@@ -89,7 +89,9 @@ func driverOptions(c *control.Control, hub *feed.Hub, fault func(error)) httpd.O
 	byHTTP.Caller, byHTTP.Steering = control.Caller{How: swarm.HowHTTP}, false
 	byHTTP.GoOn = func(context.Context, swarm.RunID) error { return refuse() }
 	routes := api.New(api.Options{Control: &byHTTP, Feed: hub,
-		Start: func(context.Context, control.Request) (string, error) { return "", refuse() }})
+		Start:     func(context.Context, control.Request) (string, error) { return "", refuse() },
+		StartLine: func(context.Context, control.Request, string) (string, error) { return "", refuse() },
+		Begin:     func(context.Context, *control.Begin) (string, error) { return "", refuse() }})
 	o := httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: knownKey(c.Home), Version: version, Fault: fault,
 		Again: "type /open in its session, or take the page of swarm serve, which shows the same runs"}
 	forBrowsers(&o, c.Home)
