@@ -308,7 +308,7 @@ func TestEscapeLeavesOrdinaryTextAlone(t *testing.T) {
 
 // The time of Escape is linear in the size of any text. Each of these takes hours if it is not.
 func TestEscapeTakesTimeInProportion(t *testing.T) {
-	part := 16
+	part := 64
 	if testing.Short() {
 		part = 128
 	}

@@ -189,7 +189,7 @@ func TestPromptsOfTheSupervisorAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	for agents, long := range map[int]string{7: strings.Repeat("x", 1<<20), 30: strings.Repeat("## 世界\r\n\"\x00", 1<<14)} {
+	for agents, long := range map[int]string{7: strings.Repeat("x", 1<<17), 30: strings.Repeat("## 世界\r\n\"\x00", 1<<11)} {
 		s := Synthesis{Query: "Why?\n## Results"}
 		for range agents {
 			s.Results = append(s.Results, Result{Agent: "takao", Task: long, Outcome: swarm.OutcomeForced, Reason: long, Text: long, Turn: "takao/1/1"})
