@@ -281,6 +281,14 @@ func (r *Runner) take(ctx context.Context, w *work, a action.Action) (string, er
 	case swarm.ActSendMessage:
 		return call("send_handoff", messageArgs(a))
 	}
+	switch a.Tool { // it would answer, and have no effect: an action is no turn
+	case "report_done", string(swarm.ActDone), string(swarm.ActSendMessage):
+		kind := swarm.ActDone
+		if a.Tool == string(swarm.ActSendMessage) {
+			kind = swarm.ActSendMessage
+		}
+		return "", swarm.Errorf(swarm.Denied, "%s is no tool, but an action", swarm.Quote(a.Tool)).WithHint(`return {"action": %q, …}`, kind)
+	}
 	if agentapi.Knows(a.Tool) {
 		return call(a.Tool, a.Params)
 	}
