@@ -39,6 +39,7 @@ install: build ## Install swarm below PREFIX, /usr/local without it (and below D
 dist: web ## Build what is published into bin/dist: archives, debs, the npm package and their checksums
 	@GO='$(GO)' VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' sh scripts/dist.sh '$(DIST)'
 
+test: export SWARM_TEST_WEB = 1
 test: check build ## Check the code, and run every test, packages with the race detector
 	@sh scripts/terminal.sh
 	@sh scripts/sandbox.sh
