@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 // tests of the binary share it. It ends with the binary. Without PostgreSQL the test is skipped.
 func Address(t testing.TB) string {
 	t.Helper()
-	address, err := start()
+	c, err := start()
 	var exit *exec.ExitError
 	const missing = 3
 	if errors.As(err, &exit) && exit.ExitCode() == missing {
@@ -26,11 +27,17 @@ func Address(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return address
+	return c.address
+}
+
+// A cluster is a running PostgreSQL.
+type cluster struct {
+	address string
+	input   io.Closer // its standard input, which must stay open: a file that nothing refers to is closed
 }
 
 // start starts the cluster once. It ends when its standard input does, and so with this process.
-var start = sync.OnceValues(func() (string, error) {
+var start = sync.OnceValues(func() (*cluster, error) {
 	root, err := os.Getwd()
 	for ; err == nil && root != "/"; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
@@ -38,27 +45,24 @@ var start = sync.OnceValues(func() (string, error) {
 		}
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cmd := exec.Command("sh", filepath.Join(root, "scripts", "postgres.sh"), "cluster")
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	keep = input
 	output, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return nil, err
 	}
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("the cluster did not start: %w", err), cmd.Wait())
+		return nil, errors.Join(fmt.Errorf("the cluster did not start: %w", err), cmd.Wait())
 	}
-	return strings.TrimSpace(line), nil
+	return &cluster{strings.TrimSpace(line), input}, nil
 })
-
-var keep any // the cluster's standard input, which must stay open
