@@ -16,8 +16,9 @@ command -v npm >/dev/null 2>&1 || {
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
-	echo "npm ci in web/" >&2
-	npm ci --no-audit --no-fund >"$log" 2>&1 || {
+	echo "installing the packages of web/" >&2
+	# npm ci refuses a lock file without the optional packages of other systems, which not every registry has.
+	npm ci --no-audit --no-fund >"$log" 2>&1 || npm install --no-save --no-audit --no-fund >"$log" 2>&1 || {
 		echo "the packages of the web page cannot be installed: $(grep -m1 'npm error' "$log" || tail -1 "$log")" >&2
 		exit 0
 	}
