@@ -48,9 +48,6 @@ func (r *Reader) FoldAt(seq int64) (*view.Run, error) {
 	}
 	reached := errors.New("that is the moment")
 	err := r.log.Scan(v.Seq, func(e *swarm.Event) error {
-		if e.Seq > seq {
-			return reached
-		}
 		if err := v.Apply(e); err != nil {
 			return err
 		}
