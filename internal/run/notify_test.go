@@ -11,24 +11,41 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A sleepingLog wakes nobody who watches it.
-type sleepingLog struct{ swarm.RunLog }
+// A sleepingLog wakes nobody who watches it. It reports when a reader has come to its end.
+type sleepingLog struct {
+	swarm.RunLog
+	read chan struct{}
+}
 
-func (sleepingLog) Watch(...string) (<-chan struct{}, func()) { return nil, func() {} }
+func (*sleepingLog) Watch(...string) (<-chan struct{}, func()) { return nil, func() {} }
+
+func (l *sleepingLog) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	events, err := l.RunLog.Read(after, limit, to...)
+	if len(events) == 0 {
+		select {
+		case l.read <- struct{}{}:
+		default:
+		}
+	}
+	return events, err
+}
 
 // When a run ends, people are told of its end. What came just before it has no meaning any more. A run
 // that was interrupted tells after its resume what it could not tell before.
 func TestLastNotification(t *testing.T) {
 	s := newTimelineTest(t)
 	told := filepath.Join(t.TempDir(), "told")
-	d := &driver{Run: &Run{ID: storyID, home: s.home, log: sleepingLog{s.log}, start: swarm.RunStart{Dir: t.TempDir()}}, endMatters: true,
+	log := &sleepingLog{RunLog: s.log}
+	d := &driver{Run: &Run{ID: storyID, home: s.home, log: log, start: swarm.RunStart{Dir: t.TempDir()}}, endMatters: true,
 		notifier: &swarm.ProviderSpec{Name: providerkind.Notify, Kind: providerkind.Notify, Command: []string{"sh", "-c", `echo "$1" >> "$0"`, told, "{text}"}}}
 	during := func(ctx context.Context, events func()) string {
 		t.Helper()
+		log.read = make(chan struct{}, 1)
 		end, err := d.notify(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
+		<-log.read
 		events()
 		end()
 		text, _ := os.ReadFile(told)

@@ -30,7 +30,7 @@ var renumbered = []string{"TurnStart.Inputs.From", "TurnStart.Inputs.Upto", "Tur
 	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
 
 var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens", "DeskCollection.Files.Bytes",
-	"CallEnd.Exchange.Bytes", "CallEnd.Exchange.Results", "TurnStart.History.Tokens"}
+	"CallEnd.Exchange.Bytes", "CallEnd.Exchange.Line", "CallEnd.Exchange.Results", "TurnStart.History.Tokens"}
 
 // This test fails when a body gains a number: [player.renumber] has to know whether it is the
 // number of an event.
