@@ -149,6 +149,9 @@ func (m *Messages) Send(msg Message) (MessageName, error) {
 		}
 	}
 	for ; ; m.next++ {
+		if m.next > maxNumber {
+			m.next = 1
+		}
 		name := MessageName{msg.From, msg.To, m.next}
 		claimed, err := m.claim(temp, name.String())
 		if err != nil {

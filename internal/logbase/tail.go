@@ -15,9 +15,9 @@ const (
 )
 
 // A Tail is the end of the log in memory, by receiver. Followers read from it, and it wakes them.
-// mu guards all fields.
 type Tail struct {
-	mu        sync.Mutex
+	fills     sync.Mutex // one Backfill at a time; taken before mu
+	mu        sync.Mutex // guards the fields below
 	following bool
 	base      int64           // events after base, up to upto, are here, except those that the boxes dropped
 	upto      int64           // the newest event that is here
@@ -282,6 +282,8 @@ type Walker func(after int64, f func(seq int64, to string, full func() swarm.Eve
 // Backfill reads the log after a number into memory, for all receivers at once. One scan serves every
 // inbox and loop of a resumed run, and checks every event that it passes.
 func (t *Tail) Backfill(after int64, walk Walker) error {
+	t.fills.Lock()
+	defer t.fills.Unlock()
 	t.mu.Lock()
 	base := t.base
 	t.mu.Unlock()

@@ -28,7 +28,7 @@ func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		for _, field := range fieldsOf(e) {
-			if !utf8.ValidString(field) || strings.IndexByte(field, 0) >= 0 {
+			if !isText(field) {
 				return nil, swarm.Errorf(swarm.BadInput, "an event of kind %s has a field that is not text: %q", e.Kind, field)
 			}
 		}
@@ -36,8 +36,16 @@ func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 			return nil, swarm.Errorf(swarm.BadInput, "an event's key has %d bytes; %d are allowed", len(e.Key), maxKey)
 		}
 	}
+	for _, key := range b.Absent {
+		if !isText(key) {
+			return nil, swarm.Errorf(swarm.BadInput, "a key is not text: %q", key)
+		}
+	}
 	return l.queue.Append(ctx, b)
 }
+
+// isText reports whether the database takes a string as text.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 func fieldsOf(e *swarm.Event) [6]string {
 	return [6]string{string(e.Kind), e.Agent, e.Task, string(e.Turn), e.To, e.Key}

@@ -228,7 +228,7 @@ func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
 
 // Find returns the event with this idempotency key. It is checked against the event before it.
 func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
-	if key == "" {
+	if key == "" || !isText(key) { // no event has such a key
 		return e, false, nil
 	}
 	err = l.reading(context.Background(), func(ctx context.Context, c *pgx.Conn) error {
@@ -262,6 +262,9 @@ func (l *Log) Keys(prefix string) (keys []string, err error) {
 	}
 	last := len(prefix) - 1
 	end := prefix[:last] + string([]byte{prefix[last] + 1}) // every key that begins so is less; a key is ASCII up to here
+	if !isText(prefix) || !isText(end) {                    // no event has such a key
+		return nil, nil
+	}
 	err = l.reading(context.Background(), func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT key FROM swarm.event WHERE run = $1 AND key >= $2 AND key < $3 ORDER BY seq DESC", l.num, prefix, end)
 		if err == nil {

@@ -91,6 +91,10 @@ func newStore(address string, dial pgconn.DialFunc) (*Store, error) {
 	c.RuntimeParams["application_name"] = "swarm"
 	// A client that is gone must not keep the lock of a run.
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = "15000"
+	c.RuntimeParams["synchronous_commit"] = "on" // whatever the server's default: an acknowledged event is on disk
+	if c.ValidateConnect == nil {                // a standby's answers are old
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
 	if c.DialFunc = dial; dial == nil {
 		c.DialFunc = (&net.Dialer{KeepAlive: 10 * time.Second}).DialContext
 	}
@@ -176,6 +180,11 @@ func (s *Store) do(ctx context.Context, patience time.Duration, f func(context.C
 	return s.try(ctx, ctx, patience, f)
 }
 
+// A noAnswer is the end of one try's own time. It is no end of the caller's context, so it wraps none.
+type noAnswer string
+
+func (e noAnswer) Error() string { return string(e) }
+
 // try is do for calls that must not be cut: the end of the second context ends the tries, and never
 // one of them.
 func (s *Store) try(ctx, giveUp context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) error {
@@ -185,6 +194,9 @@ func (s *Store) try(ctx, giveUp context.Context, patience time.Duration, f func(
 	end := time.Now().Add(patience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		err := s.once(ctx, f)
+		if err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+			err = noAnswer(err.Error())
+		}
 		if err == nil || !transient(err) || giveUp.Err() != nil || time.Now().Add(pause).After(end) {
 			return err
 		}

@@ -245,12 +245,15 @@ func (n *nudger) take() string {
 	return b.String()
 }
 
-// wait returns when all notifications were sent.
+// wait returns when all notifications were sent, or after a moment: others may go on writing.
 func (n *nudger) wait() {
 	n.mu.Lock()
 	idle := n.idle
 	n.mu.Unlock()
 	if idle != nil {
-		<-idle
+		select {
+		case <-idle:
+		case <-time.After(pollEvery):
+		}
 	}
 }

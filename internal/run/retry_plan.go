@@ -250,7 +250,7 @@ func (p *RetryPlan) collect(log swarm.RunLog, keeps func(end *swarm.Event) bool,
 	if err != nil {
 		return err
 	}
-	p.CarriedOver = append(p.CarriedOver, k.out...)
+	p.CarriedOver = append(k.out, p.CarriedOver...) // first: they know their numbers
 	texts := Texts(p.Plan)
 	for _, e := range p.CarriedOver {
 		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
