@@ -30,6 +30,16 @@ func storePast(log swarm.RunLog, v *view.Run) error {
 // FoldAt returns the fold of the run as it was after an event. It begins with the nearest stored fold
 // before it. If none is near and no process drives the run, it stores those that it comes by.
 func (r *Reader) FoldAt(seq int64) (*view.Run, error) {
+	// Otherwise the search for a stored fold would begin at whatever number a client has written.
+	if there, err := r.log.Read(seq-1, 1); err != nil {
+		return nil, err
+	} else if len(there) == 0 {
+		now, err := r.Fold()
+		if err != nil {
+			return nil, err
+		}
+		return nil, swarm.Errorf(swarm.BadInput, "run %s has no event %d", r.ID, seq).WithHint("its last event is %d", now.Seq)
+	}
 	v := view.New(r.ID)
 	for at := seq / pastEvery * pastEvery; at > 0; at -= pastEvery {
 		if _, data, ok := r.log.LoadFold(pastName(at), foldVersion); ok {
@@ -59,13 +69,10 @@ func (r *Reader) FoldAt(seq int64) (*view.Run, error) {
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, reached), err == nil && v.Seq == seq:
-		return v, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, reached) {
 		return nil, err
 	}
-	return nil, swarm.Errorf(swarm.BadInput, "run %s has no event %d", r.ID, seq).WithHint("its last event is %d", v.Seq)
+	return v, nil
 }
 
 // PictureAt returns the run as it was after an event.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -99,8 +100,10 @@ func TestAPastMomentIsThePictureOfThen(t *testing.T) {
 	if _, _, ok := r.log.LoadFold(pastName(20_000), foldVersion); !ok {
 		t.Error("no fold is stored")
 	}
-	if _, err := r.FoldAt(1_000_000); swarm.KindOf(err) != swarm.BadInput {
-		t.Errorf("after the last event: %v", err)
+	for _, at := range []int64{1_000_000, math.MaxInt64} {
+		if _, err := r.FoldAt(at); swarm.KindOf(err) != swarm.BadInput {
+			t.Errorf("after the last event: %v", err)
+		}
 	}
 }
 
