@@ -18,10 +18,10 @@ func main() {
 	if sandbox.Invoked(os.Args) { // a program of the run: its driver must see its sockets
 		os.Exit(sandbox.Main(os.Args))
 	}
-	if isOpener(os.Args) {
+	process.ForbidInspection() // agents run as the same user, and must not read our keys
+	if isOpener(os.Args) {     // nor write addresses into its pipe
 		os.Exit(runOpener(os.Args))
 	}
-	process.ForbidInspection() // agents run as the same user, and must not read our keys
 	paceCollector()
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

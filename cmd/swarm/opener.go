@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"swarm/internal/process"
 )
 
 // The first argument of this program when it is an opener, and of the process that starts one.
@@ -33,7 +35,7 @@ func startOpener() *opener {
 		return nil
 	}
 	cmd := exec.Command(self, append([]string{openersCommand}, command...)...)
-	cmd.Env = withoutToken(os.Environ())
+	cmd.Env = process.Common() // agents can read it, and the browser's
 	addresses, err := cmd.StdinPipe()
 	if err != nil {
 		return nil
@@ -85,7 +87,10 @@ func runOpener(args []string) int {
 	addresses := bufio.NewScanner(os.Stdin)
 	for addresses.Scan() {
 		command := withAddress(args[2:], addresses.Text())
-		_ = exec.Command(command[0], command[1:]...).Run() // the address was printed, too
+		browser := exec.Command(command[0], command[1:]...)
+		if browser.Start() == nil { // otherwise the person has the address that was printed
+			go func() { _ = browser.Wait() }() // it may be the browser itself, which stays
+		}
 	}
 	return 0
 }
@@ -124,9 +129,4 @@ func withAddress(command []string, address string) []string {
 		}
 	}
 	return append(command, address)
-}
-
-// withoutToken leaves out the token of `swarm serve`, which a browser does not need.
-func withoutToken(environ []string) []string {
-	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "SWARM_TOKEN=") })
 }

@@ -52,8 +52,13 @@ tasks: {a: {agent: spy, prompt-string: x}}
 	}
 	p.runs(0, "up")
 	check("up")
-	p.runs(0, "up", "-d")
+	browsing := append(slices.Clone(p.env), "BROWSER=true")
 	keys := p.env
+	p.env = browsing
+	p.runs(0, "up", "--open")
+	p.env = keys
+	check("up --open")
+	p.runs(0, "up", "-d")
 	p.env = without // a program can be inspected between its start and its first instruction
 	p.runs(0, "wait", "@last")
 	p.env = keys

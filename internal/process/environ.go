@@ -157,6 +157,12 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	return e, nil
 }
 
+// Common returns the part of our environment that every program of a run gets.
+func Common() []string {
+	e, _ := NewEnvironment(nil, nil) // nothing is added, so nothing is wrong
+	return e.shared
+}
+
 // byThisProcess is the mark of the processes that this process started.
 func byThisProcess() string { return envDriver + "=" + strconv.Itoa(os.Getpid()) }
 
