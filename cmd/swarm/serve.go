@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -39,9 +41,10 @@ The JSON API under /api/v1 does what the commands do, and streams a run's events
 Events. GET /openapi.json describes it. This process drives the runs that are started through the
 API. Ctrl-C interrupts them; swarm resume continues them.
 
-Every request needs a token: Authorization: Bearer TOKEN. The token is in SWARM_TOKEN or in
---token-file. Without either, the server creates one in the state folder, readable by you alone, and
-keeps it. The tokens of agents are refused.
+A browser gets in by the address that is printed. Its one-time code is good for a minute; Enter prints
+another. Every other request needs a token: Authorization: Bearer TOKEN. The token is in SWARM_TOKEN
+or in --token-file. Without either, the server creates one in the state folder, readable by you alone,
+and keeps it. The tokens of agents are refused.
 
 With --a2a, the agents of this folder's compose file are published over the A2A protocol. Each has a
 card at /a2a/AGENT/.well-known/agent-card.json, and a message to it starts a run of the team. GET /a2a
@@ -145,6 +148,7 @@ func (a *app) listening(server *httpd.Server, token string, published []a2a.Agen
 	more := ""
 	if a.typed() {
 		more = "; Enter prints another"
+		signal.Ignore(syscall.SIGTTIN) // in the background the read fails, and must not stop the server
 		go func() {
 			for enter := bufio.NewScanner(a.stdin); enter.Scan(); {
 				fmt.Fprintf(a.stdout, "the page: %s\n", server.OpenURL("/"))
