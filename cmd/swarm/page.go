@@ -88,7 +88,7 @@ func driverOptions(c *control.Control, hub *feed.Hub, fault func(error)) httpd.O
 	byHTTP := *c
 	byHTTP.Caller, byHTTP.Steering = control.Caller{How: swarm.HowHTTP}, false
 	byHTTP.GoOn = func(context.Context, swarm.RunID) error { return refuse() }
-	routes := api.New(api.Options{Control: &byHTTP, Feed: hub,
+	routes := api.New(api.Options{Control: &byHTTP, Feed: hub, Page: web.Files(),
 		Start:     func(context.Context, control.Request) (string, error) { return "", refuse() },
 		StartLine: func(context.Context, control.Request, string) (string, error) { return "", refuse() },
 		Begin:     func(context.Context, *control.Begin) (string, error) { return "", refuse() }})

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,6 +23,7 @@ import (
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
+	"swarm/web"
 )
 
 func TestMain(m *testing.M) {
@@ -131,6 +134,13 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Values[collectorKey{}] = new(*otlptest.Server)
 			env.Defer(func() { endDriven(env.WorkDir) })
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "page" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := fs.Stat(web.Files(), "index.html") // whether the page was built
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":        exitCode,
