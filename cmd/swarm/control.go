@@ -127,8 +127,7 @@ run again under the same id.
 					WithHint("leave out the flag; after the run's end: swarm record %s FILE", id)
 			}
 			if driven && a.open {
-				return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one has no page of it", who.PID, id).
-					WithHint("leave out --open; swarm serve has the page of every run")
+				return errNoPage(who, id)
 			}
 			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, record, replay) }
 			result, err := c.Resume(cmd.Context(), id)
@@ -199,9 +198,12 @@ provider's limit before it resets. If no process drives the run, this one does.
 				return err
 			}
 			if !c.Home.Summary(id).Status.Ended() {
-				_, driven, err := c.Driver(id)
+				who, driven, err := c.Driver(id)
 				if err != nil {
 					return err
+				}
+				if driven && a.open {
+					return errNoPage(who, id)
 				}
 				result, err := c.RetryTask(cmd.Context(), id, from)
 				if err != nil || !driven { // this process drove the run, and has shown it
@@ -209,15 +211,17 @@ provider's limit before it resets. If no process drives the run, this one does.
 				}
 				return a.printCommand(c, result)
 			}
-			again, err := run.PlanRetry(c.Home, id, from)
+			b, err := c.Retry(id, from)
 			if err != nil {
 				return err
 			}
-			return a.begin(begin{Begin: control.BeginRetry(again, os.Args[1:])})
+			b.Args = os.Args[1:]
+			return a.begin(begin{Begin: b})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "run this `task` and all that depend on it again")
 	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/httpd"
 )
 
 func (a *app) forkCommand() *cobra.Command {
@@ -47,6 +48,8 @@ TURN is TASK/ITERATION/ATTEMPT as swarm show lists it. A task alone is its last 
 	}
 	cmd.Flags().Var((*something)(&at), "at", "begin with this `turn`")
 	cmd.Flags().Var((*something)(&edit), "edit", "the `file` with the prompt of that turn; - is standard input")
+	a.showFlags(cmd)
+	a.openFlag(cmd)
 	return cmd
 }
 
@@ -64,7 +67,14 @@ func (a *app) editedPrompt(from string) (*string, error) {
 		defer f.Close()
 		in = f
 	}
-	b, err := io.ReadAll(io.LimitReader(in, maxEdit))
+	b, err := io.ReadAll(io.LimitReader(in, httpd.MaxBody+1)) // the API takes as much
+	switch {
+	case err != nil:
+		return nil, swarm.Errorf(swarm.BadInput, "the edited prompt cannot be read: %w", err).WithHint("--edit FILE reads a file, --edit - standard input")
+	case len(b) > httpd.MaxBody:
+		return nil, swarm.Errorf(swarm.BadInput, "the edited prompt is larger than %d bytes", httpd.MaxBody).
+			WithHint("put the large part into a file, and name the file in the prompt")
+	}
 	text := string(b)
-	return &text, err
+	return &text, nil
 }

@@ -144,6 +144,12 @@ func (a *app) mayOpen() error {
 	return c.Caller.Person("opening the page")
 }
 
+// errNoPage refuses --open for a run that another process drives.
+func errNoPage(who swarm.Owner, id swarm.RunID) error {
+	return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one has no page of it", who.PID, id).
+		WithHint("leave out --open; swarm serve has the page of every run")
+}
+
 // A shownPage is the page of a run that this process drives.
 type shownPage struct {
 	run     swarm.RunID

@@ -47,7 +47,7 @@ func (c *Control) Retry(id swarm.RunID, from string) (*Begin, error) {
 	if from != "" {
 		args = append(args, "--from", from)
 	}
-	return BeginRetry(again, args), nil
+	return beginRetry(again, args), nil
 }
 
 // Fork returns a run that begins where a turn of another began, and carries over all turns before it.
@@ -67,11 +67,11 @@ func (c *Control) Fork(id swarm.RunID, at string, edit *string) (*Begin, error) 
 	if err != nil {
 		return nil, err
 	}
-	return BeginRetry(again, []string{"fork", string(id), "--at", at}), nil
+	return beginRetry(again, []string{"fork", string(id), "--at", at}), nil
 }
 
-// BeginRetry returns a run that retries an ended one.
-func BeginRetry(r *run.RetryPlan, args []string) *Begin {
+// beginRetry returns a run that retries an ended one.
+func beginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources}, File: r.Start.File, Dir: r.Start.Dir,
 		Args: args, Set: r.Start.Set, Provider: r.Start.Provider, From: r.Start.ID, firstEvents: r.CarriedOver}
 }

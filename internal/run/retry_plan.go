@@ -77,11 +77,11 @@ func (p *RetryPlan) read(log swarm.RunLog, id swarm.RunID) (v *view.Run, err err
 		return nil, err
 	}
 	if p.Start.Replay { // its turns are recorded ones, and a replay promises that no agent is started
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry would start its agents", id).
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s was a replay, and a retry or fork would start its agents", id).
 			WithHint("replay it again: swarm up --replay FILE; or start its agents: swarm up")}
 	}
 	if p.Start.Kind == swarm.LineRun {
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s has lines, which are not retried", id).
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s has lines, which cannot be retried or forked", id).
 			WithHint("type the line again: swarm run '@AGENT TEXT'; in the REPL, /retry does that. swarm show %s has the lines that failed", id)}
 	}
 	if v, err = View(log, id); err != nil {
@@ -96,7 +96,7 @@ func (p *RetryPlan) read(log swarm.RunLog, id swarm.RunID) (v *view.Run, err err
 	}
 	p.Plan = &first
 	if first.Swarm != nil { // its agents came with the division, and their results belong together
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which is not retried in parts", id).
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which cannot be retried in parts or forked", id).
 			WithHint("ask again: swarm solve %s", swarm.Quote(first.Name))}
 	}
 	return v, nil
