@@ -30,7 +30,7 @@ run knows are replaced in it, as in the log. Look through it before you pass it 
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (page == "") == (data == "") {
-				return swarm.Errorf(swarm.BadInput, "no file is named, or two").WithHint("write --html FILE or --json FILE")
+				return swarm.Errorf(swarm.BadInput, "an export needs exactly one file").WithHint("write --html FILE or --json FILE")
 			}
 			_, l, err := a.openReader(args[0])
 			if err != nil {
@@ -73,8 +73,10 @@ func (a *app) writeExport(path string, text []byte) error {
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
-	if err == nil {
-		fmt.Fprintf(a.stdout, "%s: %d bytes\n", term.Escape(path), len(text))
+	if err != nil {
+		_ = os.Remove(path) // half a file, which the next try would not replace
+		return err
 	}
-	return err
+	fmt.Fprintf(a.stdout, "%s: %d bytes\n", term.Escape(path), len(text))
+	return nil
 }

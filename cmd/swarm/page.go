@@ -123,7 +123,7 @@ func (a *app) openFlag(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.open {
 			if detach := cmd.Flags().Lookup("detach"); detach != nil && detach.Changed {
-				return swarm.Errorf(swarm.BadInput, "nobody sees the address of a detached run's page").WithHint("leave out -d, or take the page of swarm serve")
+				return swarm.Errorf(swarm.BadInput, "a detached run prints no address of its page").WithHint("leave out -d, or take the page of swarm serve")
 			}
 			if err := a.mayOpen(); err != nil {
 				return err

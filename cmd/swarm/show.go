@@ -248,7 +248,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		parts = append(parts, "by "+term.Escape(p.File))
 	}
 	if p.From != "" {
-		parts = append(parts, "a retry of "+string(p.From))
+		parts = append(parts, "begun from "+string(p.From))
 	}
 	if p.Key != "" {
 		parts = append(parts, "begun by the MCP client "+term.Escape(p.Key))

@@ -141,7 +141,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Connection", "close") // a stranger keeps no connection
 	if site := r.Header.Values("Sec-Fetch-Site"); len(site) > 0 && (len(site) > 1 || site[0] != "same-origin") {
-		err := swarm.Errorf(swarm.Denied, "a code is taken from the page of this server only").WithHint("open the address that was printed: %s", s.url)
+		err := swarm.Errorf(swarm.Denied, "only the page of this server can log in").WithHint("open the address that was printed: %s", s.url)
 		Refuse(w, http.StatusForbidden, err)
 		return
 	}
@@ -169,7 +169,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case often:
 		w.Header().Set("Retry-After", "60")
-		err := swarm.Errorf(swarm.NotSignedIn, "too many codes were wrong").WithHint("wait a minute; a right code is taken at once")
+		err := swarm.Errorf(swarm.NotSignedIn, "too many wrong codes").WithHint("wait a minute; a right code is taken at once")
 		Refuse(w, http.StatusTooManyRequests, err)
 		return
 	case !ok:

@@ -90,7 +90,7 @@ func isPagePath(p string) bool {
 func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		Refuse(w, http.StatusMethodNotAllowed, swarm.Errorf(swarm.BadInput, "%s does nothing here", swarm.Quote(r.Method)).WithHint("use GET"))
+		Refuse(w, http.StatusMethodNotAllowed, swarm.Errorf(swarm.BadInput, "the page takes no %s", swarm.Quote(r.Method)).WithHint("use GET"))
 		return
 	}
 	p.once.Do(p.read)
