@@ -33,7 +33,15 @@ fi
 [ -n "$bin" ] || { echo "PostgreSQL is not here (sh scripts/postgres.sh installs it)" >&2; exit 3; }
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/swarm-postgres.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
+server=
+finish() {
+	if [ -n "$server" ]; then # It closes all connections.
+		kill -INT "$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null)" 2>/dev/null || kill "$server" 2>/dev/null || true
+		wait "$server" 2>/dev/null || true
+	fi
+	rm -rf "$dir"
+}
+trap finish EXIT
 trap 'exit 130' INT TERM HUP
 as=
 if [ "$(id -u)" = 0 ]; then # PostgreSQL refuses to run as root.
@@ -59,12 +67,11 @@ for try in 1 2 3 4 5; do
 		if [ "$(sed -n 8p "$dir/data/postmaster.pid" 2>/dev/null | tr -d ' ')" = ready ]; then
 			echo "postgres://swarm:$password@127.0.0.1:$port/postgres"
 			cat >/dev/null # until standard input ends
-			kill -INT "$(head -n 1 "$dir/data/postmaster.pid")" 2>/dev/null || true # It closes all connections.
-			wait $server 2>/dev/null || true
 			exit 0
 		fi
 		sleep 0.05
 	done
+	server= # it has ended
 done
 cat "$dir/log" >&2
 exit 1

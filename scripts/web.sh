@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the page of web/ into web/dist, which the program carries. It does nothing if no source has changed. Without npm, or
 # when the build fails, it says so in one line: the program is then built without the page, or with the page of before.
-# With SWARM_TEST_WEB a page that cannot be built is an error.
+# With SWARM_TEST_WEB a page that cannot be built is an error. Missing npm or packages are none: a machine may have no network.
 set -eu
 cd "$(dirname "$0")/../web"
 
