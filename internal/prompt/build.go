@@ -117,6 +117,24 @@ func Build(t Turn) (Prompt, error) {
 	return Prompt{string(a.text), a.spans}, nil
 }
 
+// Edited returns the prompt with a person's text in its place. If another attempt of the turn failed with
+// that text, what the prompt says of earlier attempts comes after it.
+func (p Prompt) Edited(text string, again bool) Prompt {
+	edited := Prompt{text, []swarm.Span{{From: FromEdit, End: len(text)}}}
+	i := slices.IndexFunc(p.Spans, func(s swarm.Span) bool { return s.From == FromRetry || s.From == FromSent })
+	if !again || i < 1 {
+		return edited
+	}
+	text = strings.TrimRight(text, newlines)
+	rest := p.Spans[i-1:] // from the empty line before it
+	edited.Text, edited.Spans[0].End = text+p.Text[rest[0].Start:], len(text)
+	for _, s := range rest {
+		s.Start, s.End = s.Start-rest[0].Start+len(text), s.End-rest[0].Start+len(text)
+		edited.Spans = append(edited.Spans, s)
+	}
+	return edited
+}
+
 // pages is a pool of buffers in which prompts are assembled. A prompt grows piece by piece, and its
 // size is known only at the end. A used buffer has the room already, so a prompt costs one copy and
 // no growth.

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,5 +165,33 @@ func TestEscape(t *testing.T) {
 		if got := Escape([]byte(c.text)); got != c.want {
 			t.Errorf("the bytes of %q: got %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+// TestEditedPrompt: a person's text stands for the whole prompt, and in another attempt what earlier
+// ones have said comes after it, with its origin.
+func TestEditedPrompt(t *testing.T) {
+	made, err := Build(Turn{Task: "code", Text: Template{Parts: plain("Code it.")}, Failures: []Failure{{Attempt: 1, Reason: "broken"}}, Sent: []string{"half"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := made.Edited("Mine.\n", false); first.Text != "Mine.\n" || len(first.Spans) != 1 {
+		t.Errorf("the first attempt has %q, %v", first.Text, first.Spans)
+	}
+	again, at := made.Edited("Mine.\n", true), 0
+	var from []string
+	for _, s := range again.Spans {
+		if s.Start != at {
+			t.Errorf("a span begins at %d, want %d", s.Start, at)
+		}
+		if at = s.End; s.From != FromSeparator {
+			from = append(from, s.From)
+		}
+	}
+	if at != len(again.Text) || !slices.Equal(from, []string{FromEdit, FromRetry, FromSent}) {
+		t.Errorf("the spans %v end at %d of %d", from, at, len(again.Text))
+	}
+	if strings.Contains(again.Text, "Code it.") || !strings.HasPrefix(again.Text, "Mine.\n\n--- Why attempt 1 failed ---\nbroken\n--- End ---\n") {
+		t.Errorf("another attempt has %q", again.Text)
 	}
 }

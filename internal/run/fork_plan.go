@@ -22,7 +22,7 @@ func PlanFork(h *statedir.Home, id swarm.RunID, at string, edit []byte) (*RetryP
 	if err != nil {
 		return nil, err
 	}
-	log, a, _, err := openRetry(h, id)
+	log, a, v, err := openRetry(h, id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +38,16 @@ func PlanFork(h *statedir.Home, id swarm.RunID, at string, edit []byte) (*RetryP
 	// stands for the turn.
 	task, iteration := plan.OfTurn(t.ID)
 	again, kept := t.ID, map[swarm.TurnID]bool{}
-	redo := map[string]int{} // by task: the first iteration that is done again
-	for _, part := range a.parts() {
-		redo[part.Name] = 1
+	last := map[string]int{} // by task: its last iteration
+	for i, part := range a.parts() {
+		last[part.Name] = v.At(i).Iterations
 	}
-	if _, known := redo[task]; !known {
+	if _, known := last[task]; !known {
 		return nil, &StateError{swarm.Errorf(swarm.BadInput, "%s joined the run later, and a fork begins with the agents of the plan", task).
 			WithHint("fork the run at an earlier turn of another agent")}
 	}
 	keeps := func(e *swarm.Event) bool { return e.Seq < point.Seq }
+	done := map[string]bool{} // tasks that are carried over whole: those that depend on them find their desks
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
@@ -54,28 +55,28 @@ func PlanFork(h *statedir.Home, id swarm.RunID, at string, edit []byte) (*RetryP
 		if e.Seq >= point.Seq {
 			break
 		}
-		if e.Kind != swarm.TurnEnded {
-			continue
-		}
-		end, err := swarm.Body[swarm.CallEnd](e)
-		if err != nil {
-			return nil, err
-		}
-		if end.Output != "" {
-			kept[e.Turn] = true
-			name, n := plan.OfTurn(e.Turn)
-			redo[name] = max(redo[name], n+1)
+		switch e.Kind {
+		case swarm.TaskCompleted:
+			end, err := swarm.Body[swarm.TaskEnd](e)
+			if err != nil {
+				return nil, err
+			}
+			done[e.Task] = end.Iteration == last[e.Task]
+		case swarm.TurnEnded:
+			end, err := swarm.Body[swarm.CallEnd](e)
+			if err != nil {
+				return nil, err
+			}
+			if end.Output != "" {
+				kept[e.Turn] = true
+			}
 		}
 	}
-	redo[task] = iteration
 	attempt, _ := strconv.Atoi(string(t.ID[strings.LastIndexByte(string(t.ID), '/')+1:]))
 	for n := attempt - 1; n > 0 && !kept[swarm.NewTurnID(task, iteration, n)]; n-- {
 		again = swarm.NewTurnID(task, iteration, n)
 	}
-	for _, part := range a.parts() {
-		a.Redo = append(a.Redo, part.Name)
-	}
-	if err := a.findDesks(h, log, redo); err != nil {
+	if err := a.findDesks(h, log, func(name string) bool { return name == task || !done[name] }); err != nil {
 		return nil, err
 	}
 	a.Plan.Edited = nil

@@ -25,7 +25,6 @@ type RetryPlan struct {
 	Plan        *swarm.Plan
 	Bodies      [][]byte
 	CarriedOver []swarm.Event
-	Redo        []string // the tasks that run again, in the order of the plan
 }
 
 // PlanRetry reads an ended run and works out its retry. Tasks that failed or were cancelled in the
@@ -37,7 +36,6 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return nil, err
 	}
 	defer log.Close()
-	a.Plan.Edited = nil // the turn may be carried over, or has another prompt now
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
 		return nil, err
@@ -46,10 +44,12 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	for i, t := range a.parts() {
 		if redo[i] {
 			last[t.Name] = v.At(i).Iteration
-			a.Redo = append(a.Redo, t.Name)
 		}
 	}
-	if err := a.findDesks(h, log, last); err != nil {
+	if e := a.Plan.Edited; e != nil && !a.sameTurn(e.Turn, last) {
+		a.Plan.Edited = nil
+	}
+	if err := a.findDesks(h, log, func(task string) bool { return last[task] > 0 }); err != nil {
 		return nil, err
 	}
 	return a, a.collect(log, func(e *swarm.Event) bool {
@@ -57,6 +57,21 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		again, ok := last[task]
 		return !ok || iteration < again
 	}, math.MaxInt64)
+}
+
+// sameTurn reports whether a turn runs again with the inputs that it had. last has the iterations in
+// which tasks run again.
+func (p *RetryPlan) sameTurn(turn swarm.TurnID, last map[string]int) bool {
+	task, iteration := plan.OfTurn(turn)
+	if last[task] != iteration {
+		return false // it is carried over
+	}
+	for _, t := range p.parts() {
+		if t.Name == task {
+			return !slices.ContainsFunc(t.DependsOn, func(d swarm.Dependency) bool { return last[d.Task] > 0 })
+		}
+	}
+	return false
 }
 
 // openRetry opens a run whose turns another run is to carry over, and reads its plan.
@@ -103,8 +118,8 @@ func (p *RetryPlan) read(log swarm.RunLog, id swarm.RunID) (v *view.Run, err err
 }
 
 // findDesks notes the desks of the tasks that are carried over, for those that depend on them, and those
-// whose inbox a person has corrected, for another attempt.
-func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[string]int) error {
+// whose inbox a person has corrected, for another attempt. again says which tasks run again.
+func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, again func(task string) bool) error {
 	for i := range p.Plan.Tasks {
 		t := &p.Plan.Tasks[i]
 		keys, err := log.Keys(swarm.DeskKeys(t.Name + "/"))
@@ -119,7 +134,7 @@ func (p *RetryPlan) findDesks(h *statedir.Home, log swarm.RunLog, redo map[strin
 			return err
 		}
 		t.OldDesk, t.OldInstructions, t.LateDesk = opened.Dir, false, ""
-		if _, again := redo[t.Name]; !again {
+		if !again(t.Name) {
 			continue
 		}
 		t.OldDesk = ""

@@ -216,12 +216,12 @@ func (r *Runner) makePrompt(w *work) error {
 	if err != nil {
 		return err
 	}
-	if e := p.Edited; e != nil && e.Turn == w.turn {
+	if e := p.Edited; e != nil && swarm.FirstAttempt(e.Turn) == swarm.FirstAttempt(w.turn) {
 		text, err := r.Log.Body(e.Text)
 		if err != nil {
 			return err
 		}
-		made = prompt.Prompt{Text: string(text), Spans: []swarm.Span{{From: prompt.FromEdit, End: len(text)}}}
+		made = made.Edited(string(text), e.Turn != w.turn)
 	}
 	w.made = r.cleanPrompt(made)
 	return nil

@@ -91,7 +91,7 @@ func (t *Turn) setup(r provider.Request) desk.Setup {
 			context.WriteString(strings.TrimSpace(piece) + "\n\n")
 		case prompt.FromSeparator:
 		default:
-			text = append(text, desk.Part{Text: piece, Data: s.From != prompt.KindText})
+			text = append(text, desk.Part{Text: piece, Data: s.From != prompt.KindText && s.From != prompt.FromEdit})
 		}
 	}
 	i := desk.NewInstructions(t.Title, text)
