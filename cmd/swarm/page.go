@@ -81,17 +81,15 @@ func (a *app) useServer(c *control.Control, fault func(error)) (*serverUse, erro
 // person, as `swarm serve` does, and takes the same token if there is one. It starts and resumes no
 // other runs, because they would end with this process.
 func driverOptions(c *control.Control, hub *feed.Hub, fault func(error)) httpd.Options {
-	refuse := func() error {
-		return swarm.Errorf(swarm.Denied, "this server ends with the run that its process drives, so it begins no other").
-			WithHint("begin it in a terminal, or in the page of swarm serve")
-	}
+	refusal := swarm.Errorf(swarm.Denied, "this server ends with the run that its process drives, so it begins no other").
+		WithHint("begin it in a terminal, or in the page of swarm serve")
 	byHTTP := *c
 	byHTTP.Caller, byHTTP.Steering = control.Caller{How: swarm.HowHTTP}, false
-	byHTTP.GoOn = func(context.Context, swarm.RunID) error { return refuse() }
+	byHTTP.DrivesNone, byHTTP.GoOn = refusal, func(context.Context, swarm.RunID) error { return refusal }
 	routes := api.New(api.Options{Control: &byHTTP, Feed: hub, Page: web.Files(),
-		Start:     func(context.Context, control.Request) (string, error) { return "", refuse() },
-		StartLine: func(context.Context, control.Request, string) (string, error) { return "", refuse() },
-		Begin:     func(context.Context, *control.Begin) (string, error) { return "", refuse() }})
+		Start:     func(context.Context, control.Request) (string, error) { return "", refusal },
+		StartLine: func(context.Context, control.Request, string) (string, error) { return "", refusal },
+		Begin:     func(context.Context, *control.Begin) (string, error) { return "", refusal }})
 	o := httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: knownKey(c.Home), Version: version, Fault: fault,
 		Again: "type /open in its session, or take the page of swarm serve, which shows the same runs"}
 	forBrowsers(&o, c.Home)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,11 @@ func drivenError(id swarm.RunID, who swarm.Owner) error {
 // Cancel ends a run for good, or with a target one of its tasks or agents. If no process drives the
 // run, this process does so, until the cancel has taken effect.
 func (c *Control) Cancel(ctx context.Context, id swarm.RunID, target string) (CommandResult, error) {
+	if target == "" && c.DrivesNone != nil { // an error changes nothing, so it comes before the command
+		if _, driven, err := c.Driver(id); err != nil || !driven {
+			return CommandResult{}, cmp.Or(err, c.DrivesNone)
+		}
+	}
 	noted, err := c.Tell(ctx, id, swarm.CommandCancel, target)
 	if err != nil || target != "" {
 		return noted, err
@@ -189,6 +195,9 @@ func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (C
 		waits := func(t view.Task) bool { return (task == "" || task == t.Name || task == t.Base) && t.AwaitsRetry() }
 		if !slices.ContainsFunc(p.Tasks, waits) {
 			return CommandResult{}, refuse("to resume it: "+p.ResumeCommand(), "run %s has not ended, and no process drives it", id)
+		}
+		if c.DrivesNone != nil {
+			return CommandResult{}, c.DrivesNone
 		}
 	}
 	noted, err := c.Tell(ctx, id, swarm.CommandRetry, task)

@@ -26,6 +26,8 @@ type Control struct {
 	// GoOn makes this process drive a run that has no owner. A command drives it in the foreground,
 	// a server in the background.
 	GoOn func(ctx context.Context, run swarm.RunID) error
+	// DrivesNone says why this process drives no run that has no owner; nil = it does. GoOn returns it.
+	DrivesNone error
 }
 
 // Find returns the run that a person names: an id, the beginning of one, or @last.
