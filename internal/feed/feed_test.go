@@ -1,7 +1,9 @@
 package feed
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,41 @@ func TestLastListenerStopsTheFollower(t *testing.T) {
 	<-f.ctx.Done()
 	if n := hub.Listeners(id); n != 0 {
 		t.Errorf("%d listeners are left", n)
+	}
+}
+
+// A crowdedStore has runs of another folder, and counts those that were read.
+type crowdedStore struct {
+	swarm.Store
+	read *int
+}
+
+func (s crowdedStore) Runs(context.Context, swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
+	return func(yield func(swarm.RunEntry, error) bool) {
+		for i := range 10 * settled {
+			*s.read++
+			id := swarm.NewRunID(time.Unix(int64(1e9-i), 0))
+			if !yield(swarm.RunEntry{RunSummary: swarm.RunSummary{ID: id, Dir: "/other", Status: swarm.Completed}, Saved: true}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestRunsOfOtherFoldersAreSettled: most passes read the newest runs only, also if none of them is of
+// this folder.
+func TestRunsOfOtherFoldersAreSettled(t *testing.T) {
+	h, _ := newRun(t)
+	read := 0
+	h.Store = crowdedStore{h.Store, &read}
+	w := &summaryWatch{feed: NewSummaries(h, "/here", false), live: map[swarm.RunID]*liveRun{}}
+	rows := map[swarm.RunID]*summaryRow{}
+	if changed := w.pass(rows); len(changed) > 0 || read != 10*settled {
+		t.Fatalf("the first pass has read %d runs, and has %d rows", read, len(changed))
+	}
+	read = 0
+	if w.pass(rows); read != settled+1 {
+		t.Errorf("the second pass has read %d runs, want %d", read, settled+1)
 	}
 }
 

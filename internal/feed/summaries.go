@@ -183,7 +183,9 @@ func (w *summaryWatch) pass(rows map[swarm.RunID]*summaryRow) (changed []*summar
 		seen[entry.ID] = true
 		old := rows[entry.ID]
 		switch {
-		case entry.Saved && !w.feed.anywhere && entry.Dir != w.feed.dir, w.live[entry.ID] != nil:
+		case w.live[entry.ID] != nil:
+		case entry.Saved && !w.feed.anywhere && entry.Dir != w.feed.dir:
+			still++ // it stays a run of another folder
 		case entry.Saved && (entry.Status.Ended() || entry.Status == swarm.Interrupted):
 			before := len(changed)
 			note(entry.RunSummary, true)
