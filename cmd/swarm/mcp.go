@@ -185,12 +185,13 @@ func (a *app) lineStarter(d *control.Drivers) func(context.Context, control.Requ
 		case parsed.Command != nil, parsed.Comment:
 			return "", swarm.Errorf(swarm.BadInput, "%s is no line for an agent", swarm.Quote(text)).WithHint("write @agent and its instructions")
 		}
-		if err := (&control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Provider: o.Provider}).Ready(c.Home); err != nil {
+		if err := (&control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Set: o.Set, Provider: o.Provider}).Ready(c.Home); err != nil {
 			return "", err
 		}
 		return d.StartBy(ctx, r, func(r control.Request) (swarm.RunID, func() (view.Picture, error), error) {
 			team.Budget = team.Budget.Within(r.Budget)
-			start := swarm.RunStart{Dir: o.Dir, File: o.File, Sources: team.Sources, Args: []string{"run", text}, Version: version, Key: c.Caller.Actor().Client, Time: time.Now()}
+			start := swarm.RunStart{Dir: o.Dir, File: o.File, Set: o.Set, Provider: o.Provider, Sources: team.Sources,
+				Args: []string{"run", text}, Version: version, Key: c.Caller.Actor().Client, Time: time.Now()}
 			s, err := session.Start(ctx, c.Home, start, team)
 			if err != nil {
 				return "", nil, err
