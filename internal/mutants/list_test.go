@@ -208,7 +208,7 @@ var all = []mutant{
 		`for _, pid := range programs.find() {`, `for _, pid := range programs.find()[:0] {`,
 		"internal/control", "^TestAProgramIsRefusedWithoutItsDriver$", slow},
 	{"a client that cannot be found is refused", "internal/process/peer_linux.go",
-		`case (err != nil || inode == 0) && isLocal(conn):`, `case inode == 1 && isLocal(conn):`,
+		`case isClosed(inode, err) && isLocal(conn):`, `case inode == 1 && isLocal(conn):`,
 		"internal/control", "^TestAClosedConnectionIsRefused$", slow},
 	{"an agent whose driver cannot be found stays one", "internal/control/caller.go",
 		`case driver == 0 && process.Inside() && !h.OfAgent():`, `case driver < 0 && process.Inside() && !h.OfAgent():`,

@@ -67,7 +67,7 @@ func CheckOutside(conn net.Conn, drivers []int) error {
 	}
 	inode, user, err := peerSocket(conn)
 	switch {
-	case (err != nil || inode == 0) && isLocal(conn):
+	case isClosed(inode, err) && isLocal(conn):
 		return swarm.Errorf(swarm.Denied, "the client has closed its connection, so nobody can tell whether it is an agent").
 			WithHint("keep the connection open until the answer is there")
 	case err != nil:
@@ -96,6 +96,19 @@ func CheckOutside(conn net.Conn, drivers []int) error {
 	}
 	return nil
 }
+
+// IsClosed reports whether the client of a connection within this machine has closed it. A program
+// that ends closes its connections, also those whose request is on its way.
+func IsClosed(conn net.Conn) bool {
+	if _, ok := conn.(*net.UnixConn); ok {
+		return false // the kernel remembers its client
+	}
+	inode, _, err := peerSocket(conn)
+	return isClosed(inode, err) && isLocal(conn)
+}
+
+// isClosed reads an answer of [peerSocket]: the socket belongs to no process now, or is gone.
+func isClosed(inode uint32, err error) bool { return err != nil || inode == 0 }
 
 // CheckUser returns an error if the other end of a connection within this machine belongs to another
 // user than this process. Root and other machines pass.

@@ -107,10 +107,11 @@ type toolUser struct {
 }
 
 // Admits refuses connections from processes that the agent's programs have not started: the token
-// may be stolen.
+// may be stolen. A connection that its client has closed is refused as well, and not reported. Which
+// process has closed it is not known: codex ends its MCP session by a last request, and then itself.
 func (u toolUser) Admits(conn net.Conn) error {
 	err := process.CheckToken(conn, u.token)
-	if err != nil {
+	if err != nil && !process.IsClosed(conn) {
 		u.server.refuse(u.agent)
 	}
 	return err
