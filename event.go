@@ -320,6 +320,7 @@ type RunStart struct {
 	Name    string    `json:"name,omitempty"`    // the pipeline's name, or the request
 	Dir     string    `json:"dir"`               // the folder where it was started: commands act on the runs of their folder
 	File    string    `json:"file,omitempty"`    // the compose file
+	NoFile  bool      `json:"no_file,omitempty"` // there was none: File is where it would be, and agents must not write it
 	Sources []string  `json:"sources,omitempty"` // the other files that the plan was made from: prompts, scripts, schemas
 	Args    []string  `json:"args,omitempty"`    // the command line, without the program
 	Version string    `json:"version"`           // of the program

@@ -190,7 +190,7 @@ func (a *app) lineStarter(d *control.Drivers) func(context.Context, control.Requ
 		}
 		return d.StartBy(ctx, r, func(r control.Request) (swarm.RunID, func() (view.Picture, error), error) {
 			team.Budget = team.Budget.Within(r.Budget)
-			start := swarm.RunStart{Dir: o.Dir, File: o.File, Set: o.Set, Provider: o.Provider, Sources: team.Sources,
+			start := swarm.RunStart{Dir: o.Dir, File: o.File, NoFile: o.Source == nil, Set: o.Set, Provider: o.Provider, Sources: team.Sources,
 				Args: []string{"run", text}, Version: version, Key: c.Caller.Actor().Client, Time: time.Now()}
 			s, err := session.Start(ctx, c.Home, start, team)
 			if err != nil {

@@ -233,7 +233,7 @@ func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team se
 	caller := control.FindCaller(h, swarm.HowREPL)
 	team.Actor, team.OneLine = caller.Actor(), t.line != ""
 	if t.resume == "" {
-		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Set: o.Set, Provider: o.Provider, Sources: team.Sources,
+		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, NoFile: o.Source == nil, Set: o.Set, Provider: o.Provider, Sources: team.Sources,
 			Args: os.Args[1:], Version: version, Parent: caller.Parent(), Time: time.Now()}, team)
 	}
 	_, id, err := a.steerable(t.resume)

@@ -244,8 +244,11 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	}
 	line(" · ", parts...)
 	parts = []string{"in " + term.Escape(p.Dir)}
-	if p.File != "" {
+	switch {
+	case p.File != "":
 		parts = append(parts, "by "+term.Escape(p.File))
+	case !p.Replay:
+		parts = append(parts, "without a file")
 	}
 	if p.From != "" {
 		parts = append(parts, "begun from "+string(p.From))

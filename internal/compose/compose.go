@@ -77,6 +77,7 @@ type Bundle struct {
 	Settings Settings
 	Places   Places   // in the file
 	Sources  []string // the files that were read beside the compose file, as they are shown
+	NoFile   bool     // there is no compose file
 	// DeclaresAgents says that the file declares the agents of a team itself.
 	DeclaresAgents bool
 	// Supervisor is the provider of a swarm's supervisor; nil = that of its first agent.
@@ -146,6 +147,7 @@ func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, e
 		Settings: c.settings(),
 		Places:   c.places(sel),
 		Sources:  c.sources.paths,
+		NoFile:   c.o.Source == nil,
 	}, nil
 }
 

@@ -72,7 +72,7 @@ func (c *Control) Fork(id swarm.RunID, at string, edit *string) (*Begin, error) 
 
 // beginRetry returns a run that retries an ended one.
 func beginRetry(r *run.RetryPlan, args []string) *Begin {
-	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources}, File: r.Start.File, Dir: r.Start.Dir,
+	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources, NoFile: r.Start.NoFile}, File: r.Start.File, Dir: r.Start.Dir,
 		Args: args, Set: r.Start.Set, Provider: r.Start.Provider, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
@@ -115,7 +115,7 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 // Start makes the run. When it returns, the run is on disk.
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Sources: b.Bundle.Sources, Args: b.Args,
+	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, NoFile: b.Bundle.NoFile, Sources: b.Bundle.Sources, Args: b.Args,
 		Set: b.Set, Provider: b.Provider, Version: version,
 		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Key: b.Key, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }

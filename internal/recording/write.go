@@ -131,7 +131,7 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		return e, false, nil
 	case swarm.RunStarted:
 		start, err := swarm.Body[swarm.RunStart](&e)
-		start.Dir, start.File, start.Args, start.Set, start.Parent, start.Workspace, start.AnswerTo = "", "", nil, nil, nil, "", ""
+		start.Dir, start.File, start.NoFile, start.Args, start.Set, start.Parent, start.Workspace, start.AnswerTo = "", "", false, nil, nil, nil, "", ""
 		e.Data = swarm.Encode(start)
 		return e, true, err
 	case swarm.PlanAdded:

@@ -88,7 +88,7 @@ func (s *childSwarm) open(ctx context.Context, req provider.Request) (child *Run
 	if err != nil {
 		return nil, false, err
 	}
-	start := swarm.RunStart{ID: id, Kind: p.Kind, Name: p.Name, Dir: d.start.Dir, File: d.start.File, Sources: d.start.Sources, Version: d.start.Version,
+	start := swarm.RunStart{ID: id, Kind: p.Kind, Name: p.Name, Dir: d.start.Dir, File: d.start.File, NoFile: d.start.NoFile, Sources: d.start.Sources, Version: d.start.Version,
 		Parent: &swarm.TurnRef{Run: d.ID, Turn: req.Turn}, Time: time.Now()}
 	child, err = Start(ctx, d.home, start, p, bodies)
 	return child, true, err

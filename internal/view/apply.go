@@ -503,6 +503,9 @@ func (r *Run) foldRun(e *swarm.Event) error {
 	case swarm.RunStarted:
 		return swarm.UseBody(e, func(s swarm.RunStart) {
 			r.ID, r.Kind, r.Name, r.Dir, r.File, r.Args = cmp.Or(r.ID, s.ID), s.Kind, s.Name, s.Dir, s.File, s.Args
+			if s.NoFile {
+				r.File = ""
+			}
 			r.Version, r.Loops, r.Replay, r.From, r.Origin, r.Key, r.Workspace, r.Started = s.Version, s.Loops, s.Replay, s.From, s.Origin, s.Key, s.Workspace, e.Time
 		})
 	case swarm.RunOwned:
