@@ -29,7 +29,10 @@ type codex struct {
 
 func (*codex) facts() facts {
 	return facts{
-		defaultEnv:  map[string]string{"RUST_BACKTRACE": "0"}, // the last lines on stderr are to say why it failed
+		defaultEnv: map[string]string{
+			"RUST_BACKTRACE": "0", // the last lines on stderr are to say why it failed
+			"NO_COLOR":       "1", // its log has colours even in a pipe
+		},
 		sessionGone: "no rollout found for thread id",
 	}
 }

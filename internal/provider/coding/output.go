@@ -41,7 +41,7 @@ func (t *turn) showText(piece string) {
 	t.appendPending(swarm.DeltaText, piece)
 }
 
-// endLine ends the line of the text so far, before another message begins.
+// endLine ends the line of the text so far, before something else is shown.
 func (t *turn) endLine() {
 	if t.lineOpen {
 		t.showText("\n")
@@ -62,6 +62,7 @@ func (t *turn) startTool(id, name string, input json.RawMessage, file string) {
 		return
 	}
 	t.modelUsed = true
+	t.endLine() // observers show the call in a line of its own, and a later end would be an empty line
 	t.tools[id] = tool{name, file}
 	t.publish(swarm.Delta{
 		Kind: swarm.DeltaTool,

@@ -423,6 +423,25 @@ func readTold(t *testing.T, file string) map[string]any {
 }
 
 // TestStart checks the arguments and variables of each program.
+// Observers print a tool call in a line of its own. Text before it has ended its line by then.
+func TestTextEndsItsLineBeforeATool(t *testing.T) {
+	var seen recorder
+	turn := stand(t, "claude-code", "").newTurn(request(t, "x"), seen.live, "x", launch{}, false)
+	turn.showText("I look at it.")
+	turn.startTool("1", "Read", nil, "")
+	turn.endTool("1", "found", false)
+	turn.endLine() // before the next message
+	turn.showText("It is right.")
+	turn.flush()
+	var shown []string
+	for _, d := range seen.deltas {
+		shown = append(shown, string(d.Kind)+" "+d.Text)
+	}
+	if want := []string{"text I look at it.\n", "tool ", "tool_done ", "text It is right."}; !slices.Equal(shown, want) {
+		t.Errorf("shown: %q, not %q", shown, want)
+	}
+}
+
 func TestStart(t *testing.T) {
 	each(t, func(t *testing.T, kind string) {
 		told := filepath.Join(t.TempDir(), "told")
@@ -461,6 +480,9 @@ func TestStart(t *testing.T) {
 		}
 		if env[own] == nil || env["SWARM_AGENT_TOKEN"] != doorToken || env["SWARM_URL"] != "http://127.0.0.1:1" || env["SWARM_TURN_ID"] != "code/2/1" {
 			t.Errorf("it was not given its own key, or not our door: %v", env)
+		}
+		if (env["NO_COLOR"] == "1") != (kind != "claude-code") {
+			t.Errorf("NO_COLOR is %v", env["NO_COLOR"])
 		}
 		for _, other := range others {
 			if env[other] != nil {
