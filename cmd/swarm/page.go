@@ -91,7 +91,7 @@ func driverOptions(c *control.Control, hub *feed.Hub, fault func(error)) httpd.O
 		StartLine: func(context.Context, control.Request, string) (string, error) { return "", refusal },
 		Begin:     func(context.Context, *control.Begin) (string, error) { return "", refusal }})
 	o := httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: knownKey(c.Home), Version: version, Fault: fault,
-		Again: "type /open in its session, or take the page of swarm serve, which shows the same runs"}
+		Again: "for a new address type /open in its session, or press Enter in its terminal after the run's end; the page of swarm serve shows the same runs"}
 	forBrowsers(&o, c.Home)
 	return o
 }
@@ -189,16 +189,20 @@ func (a *app) openPage(id swarm.RunID, log swarm.Log) (*shownPage, error) {
 
 // invite opens the page in a browser, and returns its address.
 func (p *shownPage) invite() string {
-	address := p.server.OpenURL("/r/" + string(p.run))
+	address := p.address()
 	p.browser.open(address)
 	return address
 }
 
+// address returns an address of the page, with a new code.
+func (p *shownPage) address() string { return p.server.OpenURL("/r/" + string(p.run)) }
+
 // linger keeps the page until Ctrl-C if a person watches: the run may have ended before the browser
-// had shown it.
+// had shown it. A machine without a browser needs an address with a new code: the first one has
+// scrolled away, and is older than a minute.
 func (p *shownPage) linger(ctx context.Context, a *app) {
 	if p != nil && ctx.Err() == nil && a.attended() && !a.json {
-		fmt.Fprintf(a.stderr, "the page stays at %s until Ctrl-C\n", p.server.URL())
+		a.inviteAgain(a.stderr, "the page stays until Ctrl-C", p.address)
 		<-ctx.Done()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -145,18 +146,23 @@ func (a *app) listening(server *httpd.Server, token string, published []a2a.Agen
 	for _, agent := range published {
 		fmt.Fprintf(a.stdout, "@%s is at %s\n", agent.Name, a2a.Address(url, agent.Name))
 	}
+	a.inviteAgain(a.stdout, "the page", func() string { return server.OpenURL("/") })
+	return err
+}
+
+// inviteAgain prints an address of a page. At a terminal, Enter prints a new one.
+func (a *app) inviteAgain(w io.Writer, what string, address func() string) {
 	more := ""
 	if a.typed() {
 		more = "; Enter prints another"
 		signal.Ignore(syscall.SIGTTIN) // in the background the read fails, and must not stop the server
 		go func() {
 			for enter := bufio.NewScanner(a.stdin); enter.Scan(); {
-				fmt.Fprintf(a.stdout, "the page: %s\n", server.OpenURL("/"))
+				fmt.Fprintf(w, "the page: %s\n", address())
 			}
 		}()
 	}
-	fmt.Fprintf(a.stdout, "the page: %s (good once, for a minute%s)\n", server.OpenURL("/"), more)
-	return err
+	fmt.Fprintf(w, "%s: %s (good once, for a minute%s)\n", what, address(), more)
 }
 
 // token reads the server's token, and returns where it is kept.

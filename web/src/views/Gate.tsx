@@ -9,14 +9,14 @@ export function Gate() {
       <h1>swarm</h1>
       <p>This page needs a new address from the terminal.</p>
       <p className="dim">
-        An address works once and for a minute. The server forgets browsers when it restarts. Press Enter where <code>swarm serve</code> runs: it prints a new one.
+        An address works once and for a minute. The server forgets browsers when it restarts.
       </p>
       {problem && (
         <p className="refusal" role="alert">
           {problem.message}
-          {problem.hint && <span className="dim"> {problem.hint}</span>}
         </p>
       )}
+      <p>{problem?.hint ?? 'press Enter in the terminal of swarm serve for a new address'}</p>
       <button onClick={() => location.reload()}>Try again</button>
     </main>
   );
