@@ -270,10 +270,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	if t.agent >= 0 {
 		a := &r.agents[t.agent]
 		a.Active, a.Session = e.Time, session
-		if last == (swarm.Usage{}) && usage.Calls == 1 {
-			last = usage // its only request
-		}
-		if n := last.Tokens(); n > 0 {
+		if n := last.Tokens(); n > 0 { // a program tells the sum of its requests, which is no size of a context
 			a.Context = &Context{n, providerkind.ContextWindow(t.Model)}
 		}
 	}
