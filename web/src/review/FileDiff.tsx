@@ -21,7 +21,7 @@ const safe = (text: string) =>
     .map((line) => visible(line.length > mostLine ? `${line.slice(0, mostLine)}… (${line.length} characters)` : line))
     .join('\n');
 
-const languages: Record<string, string> = { js: 'javascript', mjs: 'javascript', ts: 'typescript', tsx: 'tsx', py: 'python', rs: 'rust', rb: 'ruby', sh: 'bash', yml: 'yaml', md: 'markdown', h: 'c', hpp: 'cpp' };
+const languages: Record<string, string> = { js: 'javascript', mjs: 'javascript', ts: 'typescript', tsx: 'tsx', py: 'python', rs: 'rust', sh: 'bash', yml: 'yaml', md: 'markdown', h: 'c', cc: 'c', cpp: 'c', hpp: 'c' };
 
 const languageOf = (path: string) => {
   const end = path.split('.').at(-1) ?? '';
