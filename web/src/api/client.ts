@@ -41,15 +41,6 @@ export function refusalOf(status: number, body: unknown): Refusal {
   return new Refusal(status, problem.error ?? `the server answered ${status}`, problem.hint);
 }
 
-/** ask is for the routes whose types are written by hand in types.ts. */
-export async function ask<T>(method: 'GET' | 'POST', path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const answer = await fetch(path, { method, signal, headers: body === undefined ? {} : { 'Content-Type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) }).catch(() => {
-    throw new Refusal(0, 'the server does not answer', 'is `swarm serve` still running?');
-  });
-  if (!answer.ok) throw refusalOf(answer.status, await answer.json().catch(() => null));
-  return (await answer.json()) as T;
-}
-
 /** login exchanges the one-time code of a printed address for the session's cookie. */
 export async function login(code: string): Promise<void> {
   const answer = await fetch('/api/v1/login', {

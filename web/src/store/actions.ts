@@ -1,7 +1,7 @@
-import { ask, client, unwrap } from '../api/client';
-import type { Begun, Wanted } from '../api/types';
+import { client, Refusal, unwrap } from '../api/client';
+import type { Wanted } from '../api/types';
 import { go } from '../lib/route';
-import { attempt } from './ui';
+import { attempt, tell } from './ui';
 
 const runAt = (id: string) => ({ params: { path: { id } } });
 
@@ -32,13 +32,19 @@ export const sendMessage = (id: string, to: string, text: string, how: 'queue' |
 export const answerApproval = (run: string, approval: string, ok: boolean, more: { reason?: string; edit?: never } = {}) =>
   attempt(unwrap(client.POST('/api/v1/approvals/{approval}', { params: { path: { approval } }, body: { ok, run, ...more } })), ok ? 'Approved.' : 'Denied.');
 
-/** begin starts a run and shows it. */
-export async function begin(wanted: Wanted): Promise<boolean> {
-  return attempt(
-    unwrap(client.POST('/api/v1/runs', { body: wanted })).then((begun) => go({ run: begun.run })),
-    'The run has begun.',
-  );
+/** shown shows the run that a dialog has begun. It returns why there is none, which the dialog shows itself. */
+async function shown(begun: Promise<{ run: string }>, done: string): Promise<Refusal | undefined> {
+  try {
+    go({ run: (await begun).run });
+    tell(done);
+    return undefined;
+  } catch (problem) {
+    return problem instanceof Refusal ? problem : new Refusal(0, String(problem));
+  }
 }
+
+/** begin starts a run and shows it. */
+export const begin = (wanted: Wanted) => shown(unwrap(client.POST('/api/v1/runs', { body: wanted })), 'The run has begun.');
 
 export const retryRun = (id: string, from?: string) =>
   attempt(
@@ -46,8 +52,6 @@ export const retryRun = (id: string, from?: string) =>
     'What failed is tried again.',
   );
 
+/** forkRun starts a run that begins where a turn began, and shows it. */
 export const forkRun = (id: string, at: string, edit?: string) =>
-  attempt(
-    ask<Begun>('POST', `/api/v1/runs/${encodeURIComponent(id)}/fork`, { at, edit }).then((begun) => go({ run: begun.run })),
-    `A new run goes on from ${at}.`,
-  );
+  shown(unwrap(client.POST('/api/v1/runs/{id}/fork', { ...runAt(id), body: { at, edit } })), `A new run goes on from ${at}.`);

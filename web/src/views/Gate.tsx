@@ -1,5 +1,6 @@
 import { session } from '../store/session';
 import { useStore } from '../store/store';
+import { Refused } from './Parts';
 
 /** Gate is what a person sees whose browser the server does not know. */
 export function Gate() {
@@ -8,15 +9,14 @@ export function Gate() {
     <main className="gate">
       <h1>swarm</h1>
       <p>This page needs a new address from the terminal.</p>
-      <p className="dim">
-        An address works once and for a minute. The server forgets browsers when it restarts.
-      </p>
-      {problem && (
-        <p className="refusal" role="alert">
-          {problem.message}
+      <p className="dim">An address works once and for a minute. The server forgets browsers when it restarts.</p>
+      {problem?.hint ? (
+        <Refused problem={problem} />
+      ) : (
+        <p className="dim">
+          Press Enter in the terminal of the server: it prints a new one.
         </p>
       )}
-      <p>{problem?.hint ?? 'press Enter in the terminal of swarm serve for a new address'}</p>
       <button onClick={() => location.reload()}>Try again</button>
     </main>
   );

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import type { Refusal } from '../api/client';
 import { go, formatRoute, exported, type Route } from '../lib/route';
 import { nextTheme, useThemeName } from '../lib/theme';
 import { signOf, toneOf } from '../lib/status';
@@ -66,6 +67,17 @@ export function Tools() {
         ?
       </button>
     </>
+  );
+}
+
+/** Refused says what the server refused, and what to do instead. */
+export function Refused({ problem }: { problem?: Refusal }) {
+  if (!problem) return null;
+  return (
+    <div className="refusal" role="alert">
+      <p>{problem.message}</p>
+      {problem.hint && <p className="dim">{problem.hint}</p>}
+    </div>
   );
 }
 

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'react';
-import { client, unwrap } from '../api/client';
+import { client, unwrap, type Refusal } from '../api/client';
 import type { Project, Wanted } from '../api/types';
 import { begin } from '../store/actions';
+import { Refused } from './Parts';
 
 type What = 'pipeline' | 'goal' | 'query' | 'line';
 
@@ -14,24 +15,32 @@ const kinds: { what: What; title: string; label: string; like: string }[] = [
 
 /** StartForm starts a run from the compose file, a goal, a query or a line. */
 export function StartForm({ close }: { close: () => void }) {
-  const [what, setWhat] = useState<What>('pipeline');
+  const [chosen, setChosen] = useState<What>();
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Refusal>();
   const project = useProject();
-  const kind = kinds.find((one) => one.what === what);
   const pipelines = project?.pipelines ?? [];
+  // A file with agents only has nothing for a pipeline to do.
+  const offered = kinds.filter((one) => one.what !== 'pipeline' || !project || project.tasks.length > 0 || pipelines.length > 0);
+  const kind = offered.find((one) => one.what === chosen) ?? offered[0];
+  const what = kind?.what ?? 'goal';
   return (
     <form
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
         setBusy(true);
-        void begin(wantedOf(what, text || (what === 'pipeline' ? (pipelines[0]?.name ?? '') : ''))).then((ok) => (ok ? close() : setBusy(false)));
+        void begin(wantedOf(what, text || (what === 'pipeline' ? (pipelines[0]?.name ?? '') : ''))).then((refused) => {
+          if (!refused) return close();
+          setProblem(refused);
+          setBusy(false);
+        });
       }}
     >
       <div className="segmented" role="radiogroup" aria-label="What to start">
-        {kinds.map((one) => (
-          <button type="button" key={one.what} role="radio" aria-checked={one.what === what} onClick={() => setWhat(one.what)}>
+        {offered.map((one) => (
+          <button type="button" key={one.what} role="radio" aria-checked={one.what === what} onClick={() => setChosen(one.what)}>
             {one.title}
           </button>
         ))}
@@ -58,6 +67,7 @@ export function StartForm({ close }: { close: () => void }) {
           {[problem.file, problem.line, problem.column].filter(Boolean).join(':')} {problem.error} <span className="dim">{problem.hint}</span>
         </p>
       ))}
+      <Refused problem={problem} />
       <footer>
         <button className="primary" disabled={busy}>
           Start
