@@ -79,8 +79,8 @@ function ApprovalCard({ report, approval, now }: { report: Report; approval: App
         <button className="linklike" onClick={() => select(approval.turn ? { turn: approval.turn } : { agent: approval.agent })}>
           {approval.agent}
         </button>
-        <span>{excerpt(approval.what, 300)}</span>
-        <span className="dim">{ago(approval.asked, now)}</span>
+        <span>wants to {excerpt(approval.what, 300)}</span>
+        <span className="dim">· asked {ago(approval.asked, now)}</span>
       </div>
       {approval.tool && approval.input !== undefined && <Input tool={approval.tool} input={approval.input} />}
       {mode === 'deny' && <input aria-label="Why not" placeholder="Why not? The agent is told." value={text} onChange={(event) => setText(event.target.value)} autoFocus />}
@@ -138,7 +138,7 @@ function QuestionCard({ run, question, now }: { run: string; question: Question;
           {question.agent}
         </button>
         <span>asks: {excerpt(question.text, 400)}</span>
-        <span className="dim">{ago(question.since, now)}</span>
+        <span className="dim">· asked {ago(question.since, now)}</span>
       </div>
       <form
         className="need-actions"

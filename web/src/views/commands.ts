@@ -48,8 +48,8 @@ function approvals(): Entry[] {
   const { report } = runStore.get();
   if (!report || !routeNow().run) return [];
   return (report.run.approvals ?? []).flatMap((one): Entry[] => [
-    { id: `approve ${one.id}`, group: 'Needs you', title: `Approve: ${one.agent} ${one.what}`, run: () => void answerApproval(report.run.id, one.id, true) },
-    { id: `deny ${one.id}`, group: 'Needs you', title: `Deny: ${one.agent} ${one.what}`, asks: 'Why not? The agent is told', run: (reason) => void answerApproval(report.run.id, one.id, false, { reason }) },
+    { id: `approve ${one.id}`, group: 'Needs you', title: `Approve: ${one.agent} wants to ${one.what}`, run: () => void answerApproval(report.run.id, one.id, true) },
+    { id: `deny ${one.id}`, group: 'Needs you', title: `Deny: ${one.agent} wants to ${one.what}`, asks: 'Why not? The agent is told', run: (reason) => void answerApproval(report.run.id, one.id, false, { reason }) },
   ]);
 }
 
@@ -58,6 +58,7 @@ function ofRun(): Entry[] {
   if (!report || exported) return [];
   const { id, status, kind } = report.run;
   const entry = (name: string, title: string, run: () => void): Entry => ({ id: name, group: 'This run', title, run });
+  if (status === 'completed') return [];
   if (isOver(status)) return [entry('retry', 'Retry what failed, in a new run', () => void retryRun(id))];
   const paused = status === 'paused' || status === 'pausing' || status === 'interrupted';
   return [
