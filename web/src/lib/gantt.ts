@@ -1,12 +1,13 @@
 import type { Report, Turn } from '../api/types';
-import { ms } from './format';
-import { excerpt } from './format';
+import type { Pause } from '../store/asked';
+import { excerpt, ms } from './format';
 
 /** A Bar is a turn on the time axis. */
 export interface Bar {
   turn: Turn;
   from: number;
   to: number;
+  pauses: Gap[]; // parts of it that waited for a person
 }
 
 /** A Gap is a time in which an agent had no turn, and why. */
@@ -41,14 +42,16 @@ export interface Chart {
 }
 
 /** chartOf lays the run out in time: a row per agent, with turns, the waiting between them, and what ended each wait. */
-export function chartOf(report: Report, now: number): Chart {
+export function chartOf(report: Report, now: number, pauses: Pause[] = []): Chart {
   const start = ms(report.run.started) || now;
   const end = report.run.ended ? ms(report.run.ended) : Math.max(now, start + 1000);
   const rows = new Map<string, Row>(report.agents.map((agent) => [agent.name, { agent: agent.name, bars: [], gaps: [] }]));
   for (const turn of report.turns) {
     const row = rows.get(turn.agent) ?? { agent: turn.agent, bars: [], gaps: [] };
     rows.set(turn.agent, row);
-    if (turn.started) row.bars.push({ turn, from: ms(turn.started), to: turn.ended ? ms(turn.ended) : end });
+    if (!turn.started) continue;
+    const [from, to] = [ms(turn.started), turn.ended ? ms(turn.ended) : end];
+    row.bars.push({ turn, from, to, pauses: pausesOf(turn, pauses, from, to) });
   }
   const leads: Lead[] = [];
   const causes = causesOf(report);
@@ -64,6 +67,13 @@ export function chartOf(report: Report, now: number): Chart {
     if (waits?.[0] && before < end) row.gaps.push({ from: before, to: end, why: 'now' });
   }
   return { rows: [...rows.values()], leads, from: start, to: end };
+}
+
+/** pausesOf returns the times in which a turn waited for a person. A turn that was cut waits no longer. */
+function pausesOf(turn: Turn, pauses: Pause[], from: number, to: number): Gap[] {
+  return pauses
+    .filter((one) => one.turn === turn.id && one.from < to && (one.to ?? to) > from)
+    .map((one) => ({ from: Math.max(from, one.from), to: Math.min(to, one.to ?? to), why: `waited for you: to ${excerpt(one.what, 80)}` }));
 }
 
 function whyGap(cause: Lead | undefined, report: Report): string {

@@ -5,6 +5,7 @@ import { useNow } from '../lib/now';
 import { select, useRoute } from '../lib/route';
 import { isOver, toneOf } from '../lib/status';
 import { whyOf } from '../lib/why';
+import { usePauses } from '../store/asked';
 import { runStore } from '../store/run';
 import { useStore } from '../store/store';
 import { Empty } from './Parts';
@@ -22,7 +23,8 @@ export function Timeline() {
   const [width, setWidth] = useState(900);
   const live = report !== undefined && !isOver(report.run.status);
   const now = useNow(live ? 500 : 60_000);
-  const chart = useMemo(() => (report ? chartOf(report, live ? now : 0) : undefined), [report, live ? now : 0]);
+  const pauses = usePauses(report);
+  const chart = useMemo(() => (report ? chartOf(report, live ? now : 0, pauses) : undefined), [report, live ? now : 0, pauses]);
   useEffect(() => {
     if (!box.current) return;
     const watch = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width - labelWidth - 16));
@@ -104,6 +106,9 @@ function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
               >
                 <title>{`${bar.turn.id} · ${bar.turn.status} · ${duration(bar.to - bar.from)}`}</title>
                 <rect x={x(bar.from)} y={y(index) + 6} width={Math.max(3, x(bar.to) - x(bar.from))} height={rowHeight - 12} rx={4} />
+                {bar.pauses.map((pause) => (
+                  <Paused key={pause.from} pause={pause} x1={x(pause.from)} x2={x(pause.to)} y={y(index)} />
+                ))}
                 {x(bar.to) - x(bar.from) > 60 && (
                   <text x={x(bar.from) + 7} y={y(index) + rowHeight / 2 + 4}>
                     {bar.turn.id}
@@ -123,6 +128,19 @@ function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
         })}
       </svg>
     </div>
+  );
+}
+
+/** Paused is the part of a turn that waited for a person: hollow, with dashes, where the rest of the turn is solid. */
+function Paused({ pause, x1, x2, y }: { pause: Gap; x1: number; x2: number; y: number }) {
+  if (x2 - x1 < 2) return null;
+  const label = `${pause.why} · ${duration(pause.to - pause.from)}`;
+  return (
+    <g className="paused" role="img" aria-label={label}>
+      <title>{label}</title>
+      <rect x={x1} y={y + 6} width={x2 - x1} height={rowHeight - 12} />
+      <line x1={x1} x2={x2} y1={y + rowHeight / 2} y2={y + rowHeight / 2} />
+    </g>
   );
 }
 
