@@ -26,7 +26,7 @@ export const AgentCard = memo(function AgentCard({ data, selected }: NodeProps) 
         <>
           <div className="card-sub dim">{excerpt(card.sub, 60)}</div>
           <div className="card-line">
-            <span>{live?.stream ? `${live.stream}…` : why ? excerpt(why, 60) : (card.task?.doing ?? card.status)}</span>
+            <span>{card.asks ? 'waits for you' : live?.stream ? `${live.stream}…` : why ? excerpt(why, 60) : (card.task?.doing ?? card.status)}</span>
           </div>
           <div className="card-foot num dim">
             <span>{cost(live?.usage ?? card.task?.usage)}</span>

@@ -1,4 +1,5 @@
 import type { Agent, Report, Task } from '../api/types';
+import { asksNow, statusOf } from '../lib/doing';
 
 /** A Card is one node of the graph: an agent of a team or swarm, or a task of a pipeline with its agent. */
 export interface Card {
@@ -7,6 +8,7 @@ export interface Card {
   agent: string;
   sub: string;
   status: string;
+  asks: boolean; // its turn waits for a person
   live?: Agent;
   task?: Task;
 }
@@ -31,13 +33,14 @@ export function cards(report: Report, agents: Agent[]): Card[] {
     return report.tasks.map((task) => {
       const agent = live.get(task.agent);
       const busy = agent?.task === task.name || agent?.turn?.startsWith(`${task.name}/`);
-      const status = busy && agent ? agent.status : task.status;
+      const asks = Boolean(busy) && asksNow(report, agent);
+      const status = busy && agent ? statusOf(report, agent) : task.status;
       const sub = task.agent === task.name ? model(agent) : `${task.agent} · ${model(agent)}`;
-      return { id: task.name, title: task.name, agent: task.agent, sub, status, live: busy ? agent : agent && { ...agent, stream: undefined }, task };
+      return { id: task.name, title: task.name, agent: task.agent, sub, status, asks, live: busy ? agent : agent && { ...agent, stream: undefined }, task };
     });
   }
   const tasks = new Map(report.tasks.map((task) => [task.agent, task]));
-  return agents.map((agent) => ({ id: agent.name, title: agent.name, agent: agent.name, sub: model(agent), status: agent.status, live: agent, task: tasks.get(agent.name) }));
+  return agents.map((agent) => ({ id: agent.name, title: agent.name, agent: agent.name, sub: model(agent), status: statusOf(report, agent), asks: asksNow(report, agent), live: agent, task: tasks.get(agent.name) }));
 }
 
 /** arrows returns the edges of the graph: dependencies of a pipeline, or allowed paths and the way that mail took. */

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Agent, Report, Turn, Wait } from '../api/types';
+import { asksNow, statusOf } from '../lib/doing';
 import { ago, cost, count, duration, ms } from '../lib/format';
 import { useNow } from '../lib/now';
 import { exported, select, useRoute } from '../lib/route';
@@ -40,7 +41,7 @@ export function Inspector({ report }: { report: Report }) {
   }, [route.message]);
   return (
     <section className="inspector" aria-label={`Agent ${name}`}>
-      <Head run={report.run.id} over={isOver(report.run.status)} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
+      <Head report={report} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
       <TurnPicker turns={turns} chosen={chosen} />
       <Tabs tab={tab} setTab={setTab} />
       <div className="inspector-body" role="tabpanel" id="inspector-panel" aria-label={tab} tabIndex={0}>
@@ -82,14 +83,18 @@ function Tabs({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
   );
 }
 
-function Head({ run, over, name, agent, waits }: { run: string; over: boolean; name: string; agent?: Agent; waits: Wait[] }) {
+function Head({ report, name, agent, waits }: { report: Report; name: string; agent?: Agent; waits: Wait[] }) {
   const now = useNow();
+  const over = isOver(report.run.status);
+  const status = statusOf(report, agent);
+  const asks = asksNow(report, agent);
+  const more = over || asks ? undefined : (agent?.stream ?? agent?.connection);
   return (
     <header className="inspector-head">
       <div className="row">
         <h2>{name}</h2>
-        <Badge status={agent?.status} />
-        {agent && <span className="dim">{agent.stream ?? agent.connection}</span>}
+        <Badge status={status}>{asks ? 'waits for you' : undefined}</Badge>
+        {more && more !== status && <span className="dim">{more}</span>}
         <span className="grow" />
         <button className="quiet icon" onClick={() => select({})} aria-label="Close the inspector">
           ×
@@ -103,13 +108,14 @@ function Head({ run, over, name, agent, waits }: { run: string; over: boolean; n
         {agent?.last_activity && <span>active {ago(agent.last_activity, now)}</span>}
       </div>
       {waits.map((wait, index) => (
-        <p className="why small" key={index}>
-          <span aria-hidden="true">◌</span> {sentence(wait)}
+        <p className={wait.for === 'mail' ? 'dim small' : 'why small'} key={index}>
+          {wait.for !== 'mail' && <span aria-hidden="true">◌ </span>}
+          {sentence(wait)}
           {wait.since && <span className="dim"> for {duration(now - ms(wait.since))}</span>}
         </p>
       ))}
       {agent?.reason && <p className="why small">{agent.reason}</p>}
-      {!exported && !over && agent && <AgentActions run={run} agent={agent} />}
+      {!exported && !over && agent && <AgentActions run={report.run.id} agent={agent} />}
     </header>
   );
 }
