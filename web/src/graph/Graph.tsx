@@ -1,4 +1,4 @@
-import { Background, Controls, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Edge, type Node, type NodeChange } from '@xyflow/react';
+import { Background, Controls, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore as useFlow, type Edge, type Node, type NodeChange } from '@xyflow/react';
 import '@xyflow/react/dist/style.css';
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { select, useRoute } from '../lib/route';
@@ -73,10 +73,12 @@ function Canvas() {
     });
   }, []);
   const size = shown.length;
-  const split = selected !== undefined;
+  const width = useFlow((state) => state.width);
   useEffect(() => {
-    if (size > 0) setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: innerWidth > 2000 ? 1.7 : 1.1 }));
-  }, [flow, size, split]); // the inspector beside the graph takes room
+    if (size === 0 || width === 0) return;
+    const timer = setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: innerWidth > 2000 ? 1.7 : 1.1 }));
+    return () => clearTimeout(timer);
+  }, [flow, size, width]); // the window changes it, and the inspector beside the graph
 
   if (report && size === 0) return <Empty title="This run has no agents yet." />;
   return (
