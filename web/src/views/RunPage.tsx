@@ -12,7 +12,7 @@ import { Inspector } from '../inspector/Inspector';
 import { Board } from './Board';
 import { Conversation } from './Conversation';
 import { Needs } from './Needs';
-import { Badge, Link, Progress, Tools } from './Parts';
+import { Badge, Link, Progress, Refused, Tools } from './Parts';
 import { Review } from './Review';
 import { Scrubber } from './Scrubber';
 import { Timeline } from './Timeline';
@@ -52,9 +52,13 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
           {excerpt(report.run.reason, 400)}
         </section>
       )}
-      {problem && (!report || at) && (
-        <p className="reason bad" role="alert">{problem.message} {problem.hint}</p>
+      {report?.run.report && !at && (
+        <section aria-label="Report" className="reason row">
+          <span className="grow">reported: {excerpt(report.run.report, 240)}</span>
+          {route.view !== 'board' && <Link to={{ ...route, view: 'board' }}>Board</Link>}
+        </section>
       )}
+      {problem && (!report || at) && <Refused problem={problem} />}
       {report && (
         <main className={selected ? 'work split' : 'work'}>
           <section className={`view view-${route.view}`} aria-label={titles[route.view]}>
