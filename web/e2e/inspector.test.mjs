@@ -26,7 +26,8 @@ const card = (name) => page.locator(`.card[data-agent="${name}"]`);
 test('the code leaves the address, and the list shows what needs the person first', async () => {
   await page.getByRole('region', { name: 'Needs you' }).getByRole('link', { name: /Print Roman numerals/ }).waitFor();
   assert.ok(!page.url().includes('code='), page.url());
-  const second = await begin(house, { goal: 'Another goal', to: 'hostile' });
+  // The tester asks for nothing before it is released, so that `n` has one place to go to.
+  const second = await begin(house, { goal: 'Another goal', to: 'tester' });
   await page.locator(`[data-run="${second}"]`).waitFor();
   const order = await page.locator('section h2').allTextContents();
   assert.match(order[0], /^Needs you/);
@@ -73,6 +74,8 @@ test('n goes to the approval, an edit is granted, and the agent joins the graph'
   const need = page.getByRole('article', { name: /Approval/ });
   await need.waitFor();
   await page.waitForFunction(() => document.activeElement?.classList.contains('need'));
+  assert.match(page.url(), new RegExp(`/r/${team}/`));
+  await need.getByText('lead wants to bring in @helper').waitFor();
   await need.getByRole('button', { name: 'Edit' }).click();
   const text = await need.getByRole('textbox').inputValue();
   await need.getByRole('textbox').fill(text.replace('helper', 'reader'));
@@ -174,6 +177,7 @@ test('the scrubber shows a past moment', async () => {
   await page.getByRole('button', { name: 'Now', exact: true }).click();
   await page.getByText('the past, event 4').waitFor({ state: 'detached' });
   await page.locator('.live-note').waitFor();
+  await card('reader').waitFor();
 });
 
 test('a comment on a line of a diff becomes a message to its author', async () => {
