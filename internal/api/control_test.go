@@ -433,6 +433,9 @@ func TestAMessageIsReadAsStrictlyAsAnEnvelope(t *testing.T) {
 			t.Errorf("%.60s: %s, want %s", body, text, want)
 		}
 	}
+	if text := h.post(messages, `{"to":"a","text":"blue","inReplyTo":"m-1"}`, http.StatusBadRequest); !strings.Contains(text, "m-1") {
+		t.Errorf("an answer to no message: %s", text)
+	}
 	if got := get[mailList](h, "/api/v1/runs/"+id+"/mail").Mail; len(got) != 0 {
 		t.Errorf("there is mail: %+v", got)
 	}

@@ -30,9 +30,10 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 		Structured json.RawMessage `json:"structured"`
 		ContextRef string          `json:"contextRef"`
 		Response   string          `json:"response"`
+		InReplyTo  string          `json:"inReplyTo"`
 		ID         string          `json:"id"`
 	}
-	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "priority", "structured", "contextRef", "response", "id")); err != nil {
+	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "priority", "structured", "contextRef", "response", "inReplyTo", "id")); err != nil {
 		return reply{}, err
 	}
 	s, err := a.Control.Lookup(r.PathValue("id"))
@@ -42,7 +43,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if string(m.Structured) == "null" { // null counts as left out, as in an envelope
 		m.Structured = nil
 	}
-	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Priority: m.Priority, Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
+	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Priority: m.Priority, Interrupt: m.Interrupt, ContextRef: m.ContextRef, InReplyTo: m.InReplyTo, ID: m.ID}
 	if m.Response != "" {
 		d.Response = &swarm.Response{Expectation: m.Response}
 	}

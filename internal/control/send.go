@@ -28,7 +28,13 @@ func (c *Control) Send(ctx context.Context, s swarm.RunSummary, d mail.Draft, ag
 		return agentapi.SendResult{}, refuse(again, "run %s has ended", s.ID)
 	}
 	mailbox.Client = c.Caller.Actor().Client
-	sent, err := mailbox.FromUser(ctx, d)
+	send := mailbox.FromUser
+	if d.InReplyTo != "" {
+		send = func(ctx context.Context, d mail.Draft) (agentapi.SendResult, error) {
+			return mailbox.Answer(ctx, d.InReplyTo, d)
+		}
+	}
+	sent, err := send(ctx, d)
 	if late, ok := errors.AsType[*agentapi.TooLateError](err); ok {
 		err = &run.StateError{Err: late.Err}
 	}

@@ -29,6 +29,9 @@ export const sendMessage = (id: string, to: string, text: string, how: 'queue' |
     how === 'interrupt' ? `Message ${sent.id} is stored, and ${to}'s turn is cut for it.` : `Message ${sent.id} is stored for ${to}'s next turn.`,
   );
 
+export const answerQuestion = (id: string, to: string, question: string, text: string) =>
+  attempt(unwrap(client.POST('/api/v1/runs/{id}/messages', { ...runAt(id), body: { to, text, inReplyTo: question } })), `${to} gets your answer in its next turn.`);
+
 export const answerApproval = (run: string, approval: string, ok: boolean, more: { reason?: string; edit?: never } = {}) =>
   attempt(unwrap(client.POST('/api/v1/approvals/{approval}', { params: { path: { approval } }, body: { ok, run, ...more } })), ok ? 'Approved.' : 'Denied.');
 

@@ -3,7 +3,8 @@ import type { Approval, Report, Wait } from '../api/types';
 import { ago, excerpt, visible } from '../lib/format';
 import { useNow } from '../lib/now';
 import { select } from '../lib/route';
-import { answerApproval, sendMessage } from '../store/actions';
+import { isOver } from '../lib/status';
+import { answerApproval, answerQuestion } from '../store/actions';
 
 /** Needs shows what waits for the person in this run, with the buttons that end the waiting. */
 export function Needs({ report }: { report: Report }) {
@@ -33,12 +34,14 @@ interface Question {
 /** questionsOf finds messages to which an agent waits for a person's answer. */
 function questionsOf(report: Report): Question[] {
   const found: Question[] = [];
+  if (isOver(report.run.status)) return found;
   const waits: [string, Wait][] = [];
   for (const agent of report.agents) for (const wait of agent.waits ?? []) waits.push([agent.name, wait]);
   for (const [agent, wait] of waits) {
-    if (!wait.question || found.some((one) => one.id === wait.question)) continue;
-    const envelope = report.envelopes.find((one) => one.id === wait.question);
-    found.push({ id: wait.question, agent: envelope?.fromNodeId ?? agent, text: envelope?.payload.message ?? wait.reason ?? '', since: wait.since });
+    const id = wait.reason ?? ''; // the message; question is its text
+    if (!wait.question || found.some((one) => one.id === id)) continue;
+    const envelope = report.envelopes.find((one) => one.id === id);
+    found.push({ id, agent: envelope?.fromNodeId ?? agent, text: envelope?.payload.message ?? wait.question, since: wait.since });
   }
   for (const envelope of report.envelopes) {
     const asks = envelope.toNodeId === 'user' && envelope.payload.response?.expectation === 'required' && envelope.receipt.state !== 'answered';
@@ -144,7 +147,7 @@ function QuestionCard({ run, question, now }: { run: string; question: Question;
         className="need-actions"
         onSubmit={(event) => {
           event.preventDefault();
-          void sendMessage(run, question.agent, text, 'queue').then((ok) => ok && setText(''));
+          void answerQuestion(run, question.agent, question.id, text).then((ok) => ok && setText(''));
         }}
       >
         <input aria-label={`Answer ${question.agent}`} placeholder="Your answer" value={text} onChange={(event) => setText(event.target.value)} required />
