@@ -42,7 +42,7 @@ export function Inspector({ report }: { report: Report }) {
   return (
     <section className="inspector" aria-label={`Agent ${name}`}>
       <Head report={report} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
-      <TurnPicker turns={turns} chosen={chosen} />
+      <TurnPicker turns={turns} chosen={chosen} forks={report.run.kind !== 'line'} />
       <Tabs tab={tab} setTab={setTab} />
       <div className="inspector-body" role="tabpanel" id="inspector-panel" aria-label={tab} tabIndex={0}>
         {full.problem && tab !== 'Mail' && <p className="refusal">{full.problem.message}</p>}
@@ -141,7 +141,7 @@ function AgentActions({ run, agent }: { run: string; agent: Agent }) {
   );
 }
 
-function TurnPicker({ turns, chosen }: { turns: Turn[]; chosen?: Turn }) {
+function TurnPicker({ turns, chosen, forks }: { turns: Turn[]; chosen?: Turn; forks: boolean }) {
   const can = useFeatures();
   if (turns.length === 0 || !chosen) return <p className="dim turn-picker">No turn yet.</p>;
   const at = turns.indexOf(chosen);
@@ -166,7 +166,7 @@ function TurnPicker({ turns, chosen }: { turns: Turn[]; chosen?: Turn }) {
       </button>
       <span className="dim small num">{chosen.started ? duration((chosen.ended ? ms(chosen.ended) : Date.now()) - ms(chosen.started)) : ''}</span>
       <span className="grow" />
-      {can.fork && (
+      {can.fork && forks && (
         <button className="quiet small" onClick={() => ui.set({ dialog: { kind: 'fork', turn: chosen.id } })} title="Start a new run from here">
           Fork
         </button>

@@ -21,6 +21,9 @@ export const signOf = (status?: string): string => looks[status ?? '']?.[0] ?? '
 export const toneOf = (status?: string): Tone => looks[status ?? '']?.[1] ?? 'dim';
 export const isOver = (status?: string): boolean => status === 'completed' || status === 'failed' || status === 'cancelled';
 
+/** canRetry is whether an ended run can be tried again: something did not work, and it is no line, which is typed again instead. */
+export const canRetry = (status: string, kind?: string): boolean => isOver(status) && status !== 'completed' && kind !== 'line';
+
 /** A receipt says how far a message got. */
 export const receiptSigns: Record<string, string> = { stored: '○', injected: '◐', answered: '●', undeliverable: '✗' };
 export const receiptWords: Record<string, string> = {

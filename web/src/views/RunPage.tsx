@@ -2,7 +2,7 @@ import { useEffect } from 'react';
 import { cost, dayOf, duration, excerpt, ms } from '../lib/format';
 import { useNow } from '../lib/now';
 import { exported, go, useRoute, views, type View } from '../lib/route';
-import { isOver } from '../lib/status';
+import { canRetry, isOver } from '../lib/status';
 import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
 import { useFeatures } from '../store/features';
 import { runStore, watchRun } from '../store/run';
@@ -116,8 +116,8 @@ function Facts({ report }: { report: Report }) {
 }
 
 function RunActions({ id, status, kind }: { id: string; status: string; kind?: string }) {
-  if (status === 'failed' || status === 'cancelled') return <button onClick={() => void retryRun(id)}>Retry</button>;
-  if (isOver(status)) return null;
+  if (isOver(status) && !canRetry(status, kind)) return null;
+  if (isOver(status)) return <button onClick={() => void retryRun(id)}>Retry</button>;
   const paused = status === 'paused' || status === 'pausing' || status === 'interrupted';
   return (
     <>

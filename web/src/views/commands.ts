@@ -1,5 +1,5 @@
 import { exported, go, routeNow, select, views } from '../lib/route';
-import { isOver } from '../lib/status';
+import { canRetry, isOver } from '../lib/status';
 import { nextTheme } from '../lib/theme';
 import { actOnAgent, answerApproval, cancelRun, closeRun, pauseRun, resumeRun, retryRun, sendMessage, type AgentAction } from '../store/actions';
 import { features } from '../store/features';
@@ -58,8 +58,7 @@ function ofRun(): Entry[] {
   if (!report || exported) return [];
   const { id, status, kind } = report.run;
   const entry = (name: string, title: string, run: () => void): Entry => ({ id: name, group: 'This run', title, run });
-  if (status === 'completed') return [];
-  if (isOver(status)) return [entry('retry', 'Retry what failed, in a new run', () => void retryRun(id))];
+  if (isOver(status)) return canRetry(status, kind) ? [entry('retry', 'Retry what failed, in a new run', () => void retryRun(id))] : [];
   const paused = status === 'paused' || status === 'pausing' || status === 'interrupted';
   return [
     paused ? entry('resume', 'Resume the run', () => void resumeRun(id)) : entry('pause', 'Pause the run', () => void pauseRun(id)),
@@ -84,7 +83,7 @@ function ofAgent(): Entry[] {
     act('reset', 'Reset'),
     act('stop', 'Stop'),
     act('start', 'Start'),
-    ...(turn && features.get().fork ? [{ id: `fork ${turn}`, group, title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }] : []),
+    ...(turn && report.run.kind !== 'line' && features.get().fork ? [{ id: `fork ${turn}`, group, title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }] : []),
   ];
 }
 
