@@ -1,4 +1,6 @@
 // A house is a real `swarm serve` in an empty home, with a browser that has come in by a printed address.
+import { AxeBuilder } from '@axe-core/playwright';
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -118,4 +120,11 @@ export async function until(what, condition) {
     await new Promise((done) => setTimeout(done, 50));
   }
   throw new Error(`it never came: ${what}`);
+}
+
+/** check fails if axe finds something on a page that keeps people out. */
+export async function check(page, name) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`);
+  assert.deepEqual(found, [], name);
 }

@@ -1,10 +1,9 @@
 // The page, driven by clicks and keys against a real server with live runs.
-import { AxeBuilder } from '@axe-core/playwright';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { begin, call, enter, hold, openHouse, release, startServer, stopServer, until, visit } from './house.mjs';
+import { begin, call, check, enter, hold, openHouse, release, startServer, stopServer, until, visit } from './house.mjs';
 
 let house;
 let team;
@@ -75,7 +74,7 @@ test('n goes to the approval, an edit is granted, and the agent joins the graph'
   await need.waitFor();
   await page.waitForFunction(() => document.activeElement?.classList.contains('need'));
   assert.match(page.url(), new RegExp(`/r/${team}/`));
-  await need.getByText('lead wants to bring in @helper').waitFor();
+  await need.getByText('wants to bring in @helper').waitFor();
   await need.getByRole('button', { name: 'Edit' }).click();
   const text = await need.getByRole('textbox').inputValue();
   await need.getByRole('textbox').fill(text.replace('helper', 'reader'));
@@ -168,6 +167,29 @@ test('agents are paused and resumed, and a run is started from the page', async 
   await page.locator('.top .badge', { hasText: 'cancelled' }).waitFor();
 });
 
+const elsewhere = (run) => page.waitForURL((url) => url.pathname.startsWith('/r/20') && !url.pathname.includes(run));
+
+test('a failed run is retried in a new one, and forked with an edited prompt', async () => {
+  const run = await begin(house, { pipeline: 'broken' });
+  await page.goto(`${house.base}/r/${run}`);
+  await page.locator('.top .badge', { hasText: 'failed' }).waitFor();
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await elsewhere(run);
+  await page.getByText('What failed is tried again.').waitFor();
+  await page.locator('.top .badge', { hasText: 'failed' }).waitFor();
+  await page.goto(`${house.base}/r/${run}/t/sketch/1/1`);
+  await page.getByRole('button', { name: 'Fork' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Fork from sketch/1/1' });
+  await dialog.getByRole('textbox').fill('Plan it in blue.');
+  await check(page, 'the dialog that forks');
+  await dialog.getByRole('button', { name: 'Fork' }).click();
+  await elsewhere(run);
+  const fork = new URL(page.url()).pathname.split('/')[2];
+  await until('the forked turn', async () => (await call(house, 'GET', `/api/v1/runs/${fork}`)).run.status === 'failed');
+  const { prompt_text: prompt } = await call(house, 'GET', `/api/v1/runs/${fork}/turns/sketch/1/1`);
+  assert.ok(prompt.includes('Plan it in blue.'), prompt);
+});
+
 test('the scrubber shows a past moment', async () => {
   await page.goto(`${house.base}/r/${team}?at=4`);
   await page.getByText('the past, event 4').waitFor();
@@ -239,9 +261,3 @@ test('axe finds nothing wrong, at three widths and in both themes', async () => 
     await one.context().close();
   }
 });
-
-async function check(one, name) {
-  const { violations } = await new AxeBuilder({ page: one }).analyze();
-  const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`);
-  assert.deepEqual(found, [], name);
-}
