@@ -51,11 +51,16 @@ test('the graph shows status, and output streams into the inspector', async () =
 });
 
 test('a card stays where it is dragged, over a reload', async () => {
-  const drag = await card('tester').boundingBox();
-  await page.mouse.move(drag.x + 60, drag.y + 20);
-  await page.mouse.down();
-  await page.mouse.move(drag.x + 110, drag.y + 60, { steps: 5 });
-  await page.mouse.up();
+  // The graph fits itself beside the inspector, which opened just now: a card may move away from under the pointer.
+  await until('a card that is held', async () => {
+    const drag = await card('tester').boundingBox();
+    await page.mouse.move(drag.x + 60, drag.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(drag.x + 110, drag.y + 60, { steps: 5 });
+    const held = await page.locator('.react-flow__node.dragging[data-id="tester"]').count();
+    await page.mouse.up();
+    return held;
+  });
   const placed = () => page.evaluate((run) => localStorage.getItem(`swarm:places:${run}`), team);
   const kept = await placed();
   assert.ok(JSON.parse(kept).tester, kept);

@@ -103,6 +103,7 @@ test('the palette of a completed run offers no retry, and axe finds nothing wron
   await page.getByRole('combobox', { name: 'Do anything' }).fill('');
   await check(page, 'the palette');
   await page.keyboard.press('Escape');
+  await page.getByRole('combobox', { name: 'Do anything' }).waitFor({ state: 'detached' });
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await check(page, 'the keys');

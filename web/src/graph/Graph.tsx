@@ -8,7 +8,7 @@ import { useStore } from '../store/store';
 import { Empty } from '../views/Parts';
 import { agentOf } from '../views/steps';
 import { AgentCard } from './AgentCard';
-import { layout, readPlaces, writePlaces, type Point } from './layout';
+import { layout, readPlaces, whole, writePlaces, type Point } from './layout';
 import { MailEdge } from './MailEdge';
 import { arrows, cards, isPipeline, type Arrow, type Card } from './model';
 
@@ -68,7 +68,7 @@ function Canvas() {
   const move = useCallback((changes: NodeChange[]) => {
     setPlaces((old) => {
       const next = { ...old };
-      for (const change of changes) if (change.type === 'position' && change.position) next[change.id] = { x: Math.round(change.position.x), y: Math.round(change.position.y) };
+      for (const change of changes) if (change.type === 'position' && change.position) next[change.id] = whole(change.position);
       return next;
     });
   }, []);
@@ -88,7 +88,7 @@ function Canvas() {
       nodeTypes={nodeTypes}
       edgeTypes={edgeTypes}
       onNodesChange={move}
-      onNodeDragStop={() => writePlaces(run, places)}
+      onNodeDragStop={(_, __, moved) => writePlaces(run, { ...places, ...Object.fromEntries(moved.map((node) => [node.id, whole(node.position)])) })}
       onNodeClick={(_, node) => select(selectionOf(node.data.card as Card, report ? isPipeline(report) : false))}
       onPaneClick={() => select({})}
       onKeyDown={(event) => {

@@ -74,3 +74,6 @@ export function readPlaces(run: string): Record<string, Point> {
 }
 
 export const writePlaces = (run: string, places: Record<string, Point>) => keep.write(`swarm:places:${run}`, JSON.stringify(places));
+
+/** whole rounds a point to pixels. */
+export const whole = ({ x, y }: Point): Point => ({ x: Math.round(x), y: Math.round(y) });
