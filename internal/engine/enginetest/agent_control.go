@@ -147,7 +147,7 @@ func lateWait(t *testing.T, run Subject) {
 	owner, err := log.Own(t.Context(), flow.Version, time.Nanosecond)
 	b.check(err)
 	go func() {
-		_, err := b.runTeam(log, owner.Fence)
+		_, err := b.runTeam(log, owner.Fence, true)
 		done <- err
 	}()
 	<-started

@@ -30,9 +30,13 @@ import (
 
 // A Subject is an engine under test, and the store of its runs.
 type Subject struct {
-	Engine engine.Engine
-	Store  func(t *testing.T) swarm.Store // makes an empty store
-	Some   bool                           // crash at a selection of the appends only, as with -short
+	Engine func(t *testing.T) engine.Engine // makes the engine of one run, which all processes that drive the run share
+	Store  func(t *testing.T) swarm.Store   // makes an empty store
+	Some   bool                             // crash at a selection of the appends only, as with -short
+	Brief  bool                             // leave out what takes long, and crash at a few of the appends only
+	// Workers says that the engine, and not a process, owns a run: a process that goes on after a crash
+	// has the fence of the one that crashed.
+	Workers bool
 }
 
 // runID is the run of every test. Each test has a store of its own.
@@ -40,33 +44,45 @@ const runID = "run"
 
 // Run tests an engine against the contract.
 func Run(t *testing.T, run Subject) {
-	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
-	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
-	t.Run("a swarm that crashes at every append", func(t *testing.T) { swarmCrashes(t, run.some()) })
-	t.Run("a council that crashes at every append", func(t *testing.T) { councilCrashes(t, run.some()) })
-	t.Run("swarms whose agents misbehave", func(t *testing.T) { misbehave(t, run) })
-	t.Run("swarms that waste what they can", func(t *testing.T) { bounded(t, run) })
-	t.Run("a swarm with a budget that crashes at every append", func(t *testing.T) { swarmBudgetCrashes(t, run.some()) })
-	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
-	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
-	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run.some()) })
-	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run.some()) })
-	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { growthCrashes(t, run.some()) })
-	t.Run("a budget holds, with a crash at every append", func(t *testing.T) { budgetCrashes(t, run) })
-	t.Run("a limit is waited out, with a crash at every append", func(t *testing.T) { limitCrashes(t, run) })
-	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
-	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
-	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
-	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
-	t.Run("a pause outlives a crash", func(t *testing.T) { pauseOutlives(t, run) })
-	t.Run("a late owner can write nothing", func(t *testing.T) { lateOwner(t, run) })
-	t.Run("another version of the loop is refused", func(t *testing.T) { otherVersion(t, run) })
+	for _, c := range []struct {
+		name  string
+		brief bool // it does not take long
+		test  func(*testing.T, Subject)
+	}{
+		{"a crash at every append", false, crashEverywhere},
+		{"a team that crashes at every append", false, teamCrashes},
+		{"a swarm that crashes at every append", false, some(swarmCrashes)},
+		{"a council that crashes at every append", false, some(councilCrashes)},
+		{"swarms whose agents misbehave", false, misbehave},
+		{"swarms that waste what they can", false, bounded},
+		{"a swarm with a budget that crashes at every append", false, some(swarmBudgetCrashes)},
+		{"an agent that waits, and a crash at every append", true, waitCrashes},
+		{"a late owner's agents cannot wait", true, lateWait},
+		{"mail comes back and replies do not come, with a crash at every append", false, some(backCrashes)},
+		{"single agents are held, ended and started, with a crash at every append", false, some(singleCrashes)},
+		{"agents ask for others, and a crash at every append", false, some(growthCrashes)},
+		{"a budget holds, with a crash at every append", false, budgetCrashes},
+		{"a limit is waited out, with a crash at every append", true, limitCrashes},
+		{"a plan grows while nobody drives the run", true, growAcrossCrash},
+		{"what a loop told is seen when it comes to rest", true, idleTells},
+		{"cancel cuts a running turn", true, cancelCuts},
+		{"a cancel from before the crash is obeyed after it", true, cancelBeforeResume},
+		{"a pause outlives a crash", true, pauseOutlives},
+		{"a late owner can write nothing", true, lateOwner},
+		{"another version of the loop is refused", true, otherVersion},
+	} {
+		if c.brief || !run.Brief {
+			t.Run(c.name, func(t *testing.T) { c.test(t, run) })
+		}
+	}
 }
 
 // some has a long case crash at some appends only, unless the long tests are run.
-func (s Subject) some() Subject {
-	s.Some = s.Some || os.Getenv("SWARM_TEST_LONG") == ""
-	return s
+func some(test func(*testing.T, Subject)) func(*testing.T, Subject) {
+	return func(t *testing.T, run Subject) {
+		run.Some = run.Some || os.Getenv("SWARM_TEST_LONG") == ""
+		test(t, run)
+	}
 }
 
 // A team is the outside world: agents that record their prompts.
@@ -96,6 +112,8 @@ type harness struct {
 	run   engine.Engine
 	team  *team
 	tools func(*swarm.Agent, swarm.TurnID) (turn.Toolbox, error) // that models may call; nil = none
+	keeps bool                                                   // the fence stays when another process goes on
+	fence int64                                                  // of the last process that drove the run; 0 = none did
 
 	called []swarm.TurnID // turns of a swarm whose tool was called; the team's mutex guards it
 }
@@ -114,7 +132,7 @@ func rootCall(fence int64) flow.Call {
 // depends on.
 func newHarness(t *testing.T, run Subject, p swarm.Plan, a *team) *harness {
 	t.Helper()
-	b := &harness{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine, team: a}
+	b := &harness{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine(t), keeps: run.Workers, team: a}
 	log, err := b.store.Create(t.Context(), runID)
 	b.check(err)
 	defer log.Close()
@@ -159,9 +177,22 @@ func (h *harness) drive(after int, committed bool) (flow.Result, error) {
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
 	h.check(err)
 	defer log.Close()
+	fence, _ := h.own(log)
+	return h.run(h.t.Context(), h.adapters(storetest.Crash(log, after, committed)), rootCall(fence))
+}
+
+// own makes this process the owner of the run, or one that works for the owner. It returns the fence,
+// and whether it is new.
+func (h *harness) own(log swarm.Owned) (fence int64, taken bool) {
+	h.t.Helper()
+	if h.keeps && h.fence > 0 {
+		h.check(log.Renew(h.t.Context(), h.fence, leaseForTests))
+		return h.fence, false
+	}
 	owner, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
 	h.check(err)
-	return h.run(h.t.Context(), h.adapters(storetest.Crash(log, after, committed)), rootCall(owner.Fence))
+	h.fence = owner.Fence
+	return h.fence, true
 }
 
 func (h *harness) adapters(log swarm.Log) *engine.Adapters {
@@ -287,7 +318,7 @@ func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, commit
 	t.Helper()
 	step := 1
 	switch {
-	case testing.Short():
+	case testing.Short() || s.Brief:
 		step = 19
 	case s.Some:
 		step = 7

@@ -77,21 +77,24 @@ func (h *harness) driveTeam(after int, committed bool) (flow.Result, error) {
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
 	h.check(err)
 	defer log.Close()
-	owner, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
-	h.check(err)
-	return h.runTeam(storetest.Crash(log, after, committed), owner.Fence)
+	fence, taken := h.own(log)
+	return h.runTeam(storetest.Crash(log, after, committed), fence, taken)
 }
 
-// runTeam runs the loop of a team that this process owns.
-func (h *harness) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
+// runTeam runs the loop of a team. If this process has just taken the run, the log says so first.
+func (h *harness) runTeam(log swarm.Log, fence int64, taken bool) (flow.Result, error) {
 	adapters := h.adapters(log)
 	mailer := &agentapi.Service{Run: "run", Log: log, Loop: "root", Fence: fence}
 	adapters.Turn.AgentAPI, adapters.Turn.Snapshots, adapters.Mailer = mailer, memorySnapshots{}, mailer
 	if fence > 1 { // The process that resumes a run is a newer version of the program.
 		adapters.Mailer = reworded{mailer}
 	}
-	if _, err := log.Append(h.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
-		return flow.Result{}, err
+	if taken {
+		owned := swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}
+		if _, err := log.Append(h.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{owned}}); err != nil {
+			h.fence = 0 // the engine never got the run, so the next process has to take it
+			return flow.Result{}, err
+		}
 	}
 	return h.run(h.t.Context(), adapters, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
 }

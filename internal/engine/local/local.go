@@ -34,8 +34,7 @@ func Run(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, err
 func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Adapters, parent string, c flow.Call) (flow.Result, error) {
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
-	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake,
-		ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]*open{}}
+	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake}
 	if err := x.load(); err != nil {
 		return flow.Result{}, err
 	}
@@ -48,7 +47,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engin
 		stop(err)
 		return r, err
 	}
-	return r, x.finish(parent, r)
+	return r, x.append(false, x.journal.End(parent, r)) // all lazy facts of the loop are durable with it
 }
 
 // An fx implements the effects of one loop. It belongs to the loop's goroutine, so its fields have
@@ -60,23 +59,8 @@ type fx struct {
 	h       *engine.Adapters
 	loop    flow.Call
 	wake    <-chan struct{}
-
-	in     []swarm.Event          // events that were read, and not yet given to the loop
-	read   int64                  // the last event that was read
-	loaded int64                  // the last event that was in the log when the loop was begun or resumed
-	owners int                    // number of owners among them
-	owned  int64                  // the last change of owner among them; 0 = there is none
-	given  int64                  // the last event given
-	now    time.Time              // the time of that event
-	ended  map[string]flow.Result // ends by call, as the log had them when the loop was resumed
-	known  map[string]bool        // facts by key, as the log had them then
-	asked  map[string]*open       // calls whose end was not given yet
-}
-
-// An open call is one that the loop has made, and whose end it was not given yet.
-type open struct {
-	call    flow.Call // as first made, with the newest Timeout
-	started bool      // by this process
+	journal *engine.Journal
+	read    int64 // the last event that was read
 }
 
 // page is how many events load reads at once.
@@ -88,99 +72,48 @@ func (x *fx) load() error {
 	if err != nil {
 		return err
 	}
+	var began time.Time
 	if len(first) > 0 {
-		x.now = first[0].Time
+		began = first[0].Time
 	}
+	x.journal = engine.NewJournal(x.loop, began)
 	for {
-		n := len(x.in)
-		if err := x.fetch(page); err != nil {
+		events, err := x.fetch(page)
+		if err != nil || len(events) == 0 {
 			return err
 		}
-		if len(x.in) == n {
-			x.loaded = x.read
-			return nil
+		if err := x.journal.Load(events); err != nil {
+			return err
 		}
-		kept := x.in[:n]
-		for _, e := range x.in[n:] {
-			s, ok, err := engine.Signal(e)
-			switch {
-			case err != nil:
-				return err
-			case !ok:
-				x.known[e.Key] = true
-				continue
-			case ends(s):
-				x.ended[s.Result.ID] = s.Result
-			case e.Kind == swarm.RunOwned:
-				if x.owners++; x.owners > 1 {
-					x.owned = e.Seq
-				}
-			case e.Kind == swarm.ApprovalAsked: // an agent's approval, or the loop's own
-				x.known[e.Key] = true
-			}
-			kept = append(kept, e)
-		}
-		x.in = kept
 	}
 }
 
 // fetch reads up to n newer events for the loop.
-func (x *fx) fetch(n int) error {
+func (x *fx) fetch(n int) ([]swarm.Event, error) {
 	events, err := x.h.Log.Read(x.read, n, engine.Inbox(x.loop)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(events) > 0 {
-		x.in, x.read = append(x.in, events...), events[len(events)-1].Seq
+		x.read = events[len(events)-1].Seq
 	}
-	return context.Cause(x.ctx)
-}
-
-// before returns the result of a call that the log had when the loop was resumed. A different call
-// under the same id means that the loop is not the one that wrote the log.
-func (x *fx) before(c flow.Call) (flow.Result, bool, error) {
-	r, ok := x.ended[c.ID]
-	if ok && r.Call != c.Print() {
-		return r, ok, swarm.Errorf(swarm.Storage, "the log has %q under %s, and the loop asks for %q: the run was made by another version of the program",
-			r.Call, c.ID, c.Print())
-	}
-	return r, ok, nil
-}
-
-// issue adds the facts to a call that only the engine knows. Again says that an earlier owner may
-// have made the call. It can have done so only if its loop was given the same events. So a call
-// that follows from a newer event is made for the first time. So is every call of a run's first
-// owner, whose fence is 1.
-func (x *fx) issue(c flow.Call) flow.Call {
-	c.Fence = x.loop.Fence
-	c.Again = c.Fence > 1 && x.given <= x.loaded
-	return c
+	return events, context.Cause(x.ctx)
 }
 
 // Do makes a short call and waits for its result.
 func (x *fx) Do(c flow.Call) (flow.Result, error) {
-	if r, ok, err := x.before(c); ok || err != nil {
+	if r, ok, err := x.journal.Before(c); ok || err != nil {
 		return r, err
 	}
-	return x.h.Call(x.ctx, x.loop.ID, x.issue(c))
+	return x.h.Call(x.ctx, x.loop.ID, x.journal.Issue(c))
 }
 
-// Go starts a turn or a child loop. The loop gets its end from Next. A call that the loop makes
-// again after a change of owner starts once, after the last one.
+// Go starts a turn or a child loop. The loop gets its end from Next.
 func (x *fx) Go(c flow.Call) error {
-	o := x.asked[c.ID]
-	if o == nil {
-		o = &open{call: x.issue(c)}
-		x.asked[c.ID] = o
-	}
-	o.call.Timeout = c.Timeout
-	if _, ok, err := x.before(o.call); ok || err != nil {
+	c, start, err := x.journal.Start(c)
+	if err != nil || !start {
 		return err
 	}
-	if o.started || o.call.Reissued && x.given < x.owned {
-		return nil
-	}
-	o.started, c = true, o.call
 	x.workers.do(func() {
 		var err error
 		if flow.Loops[c.Kind] != nil {
@@ -195,11 +128,9 @@ func (x *fx) Go(c flow.Call) error {
 	return nil
 }
 
-// Tell writes a fact, lazily: the next durable append takes it along. A resumed loop decides facts
-// again that are in the log. They are not written again.
+// Tell writes a fact, lazily: the next durable append takes it along.
 func (x *fx) Tell(f flow.Fact) error {
-	if x.known[f.Key] {
-		delete(x.known, f.Key)
+	if x.journal.Told(f) {
 		return nil
 	}
 	return x.append(true, engine.Event(x.loop.ID, f))
@@ -221,32 +152,18 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 		timer = t.C
 	}
 	for {
-		for len(x.in) > 0 {
-			e := x.in[0]
-			x.in = x.in[1:]
-			s, ok, err := engine.Signal(e)
-			if err != nil {
-				return s, err
-			}
-			if !ok || e.Kind == swarm.CallEnded { // The result of a short call was given by Do.
-				continue
-			}
-			if id := s.Result.ID; ends(s) && x.asked[id] != nil {
-				delete(x.asked, id)
-				delete(x.ended, id)
-			} else if ends(s) {
-				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", id)
-			}
-			x.given, x.now = e.Seq, e.Time
-			return s, nil
+		if s, ok, err := x.journal.Next(); ok || err != nil {
+			return s, err
 		}
-		if err := x.fetch(256); err != nil {
+		events, err := x.fetch(256)
+		if err != nil {
 			return flow.Signal{}, err
 		}
-		if len(x.in) > 0 {
+		if len(events) > 0 {
+			x.journal.Add(events)
 			continue
 		}
-		if len(x.asked) == 0 { // No turn is open whose end would take the lazy facts along.
+		if x.journal.Open() == 0 { // No turn is open whose end would take the lazy facts along.
 			x.h.Log.Flush()
 		}
 		select {
@@ -262,23 +179,5 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 	}
 }
 
-// ends reports whether a signal is the end of a call.
-func ends(s flow.Signal) bool {
-	_, is := s.Body.(swarm.CallEnd)
-	return is
-}
-
-// Now returns the time of the last event given. A resumed loop so sees the same times.
-func (x *fx) Now() time.Time { return x.now }
-
-// finish writes the loop's end, and waits until it is durable. All lazy facts of the loop are
-// durable with it.
-func (x *fx) finish(parent string, r flow.Result) error {
-	end := r.CallEnd
-	end.ID, end.Call = x.loop.ID, x.loop.Print()
-	e := swarm.Event{Kind: swarm.LoopEnded, Key: swarm.EndKey(x.loop.ID), Agent: x.loop.Agent, Data: swarm.Encode(end)}
-	if parent != "" {
-		e.To = swarm.ToLoop(parent)
-	}
-	return x.append(false, e)
-}
+// Now returns the time of the last event given.
+func (x *fx) Now() time.Time { return x.journal.Now() }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/engine"
 	"swarm/internal/engine/enginetest"
 	"swarm/internal/engine/local"
 	"swarm/internal/sqlite"
@@ -11,7 +12,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Subject{
-		Engine: local.Run,
+		Engine: func(*testing.T) engine.Engine { return local.Run },
 		Store:  func(t *testing.T) swarm.Store { return sqlite.NewStore(t.TempDir()) },
 	})
 }
