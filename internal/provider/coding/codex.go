@@ -128,6 +128,9 @@ func (c *codex) settings(r provider.Request, policy string) (args []string) {
 		set("mcp_servers.swarm.bearer_token_env_var", `"SWARM_AGENT_TOKEN"`)
 		set("mcp_servers.swarm.default_tools_approval_mode", `"approve"`)
 		set("mcp_servers.swarm.tool_timeout_sec", "3600") // a tool that waits for other agents may wait long
+		// Codex begins a turn without the tools of a server that is slow to start, unless it needs that server.
+		set("mcp_servers.swarm.required", "true")
+		set("mcp_servers.swarm.startup_timeout_sec", "120")
 	}
 	for _, tool := range r.Tools {
 		if server, _, ok := mcpServer(tool); ok && docs == "" {

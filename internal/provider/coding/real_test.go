@@ -7,6 +7,8 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +203,37 @@ func TestRealTool(t *testing.T) {
 		if len(done) != 1 || done[0].Tool.ID != calls[0].Tool.ID || !strings.Contains(done[0].Tool.Output, `"seq":1`) || done[0].Tool.Failed {
 			d.Errorf("its answer was told as %+v", done)
 		}
+	})
+}
+
+// A turn begins with our tools, also on a machine so busy that they are slow to be listed.
+func TestRealSlowTools(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Text: "Hello."}}, func(d *desk) {
+		tools, err := url.Parse(d.request.Door.URL)
+		if err != nil {
+			d.Fatal(err)
+		}
+		var once sync.Once
+		proxy := httputil.NewSingleHostReverseProxy(tools)
+		slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			once.Do(func() { time.Sleep(5 * time.Second) }) // longer than any program waits for tools that it can do without
+			proxy.ServeHTTP(w, r)
+		}))
+		d.Cleanup(func() {
+			_ = d.agent.Close() // it may have a stream open
+			slow.Close()
+		})
+		d.request.Door.URL = slow.URL
+		if _, err := d.turn(d.Context()); err != nil {
+			d.Fatal(err)
+		}
+		has := func(name string) bool { return strings.Contains(name, "send_handoff") }
+		for _, asked := range d.model.Requests() {
+			if slices.ContainsFunc(asked.Tools, has) {
+				return
+			}
+		}
+		d.Errorf("its model never had our tool: %q", d.model.Requests()[0].Tools)
 	})
 }
 
