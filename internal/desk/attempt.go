@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"swarm"
 )
@@ -52,14 +53,27 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 	return c, err
 }
 
-// afterTimeout returns a context that a timeout does not end: work that was finished in time counts,
-// however long it takes to read. A stop or a cancel ends it, because an outbox may be endless.
+// lateTime is how long files may still be read after the timeout of an attempt that was completed in
+// time.
+const lateTime = 10 * time.Minute
+
+// afterTimeout returns a context that a timeout ends only lateTime later: work that was finished in
+// time counts, though it takes long to read. A stop or a cancel before the timeout ends it at once,
+// because an outbox may be endless. One after the timeout does not reach it, hence lateTime.
 func afterTimeout(ctx context.Context) (context.Context, func()) {
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
-		if cut := swarm.CutError(ctx); swarm.KindOf(cut) != swarm.TimedOut {
-			end(cut)
+		cut := swarm.CutError(ctx)
+		if swarm.KindOf(cut) == swarm.TimedOut {
+			late := time.NewTimer(lateTime)
+			defer late.Stop()
+			select {
+			case <-lasting.Done():
+				return
+			case <-late.C:
+			}
 		}
+		end(cut)
 	})
 	return lasting, func() {
 		forget()

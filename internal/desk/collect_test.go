@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"swarm"
 )
@@ -504,4 +506,32 @@ func TestHintForFolders(t *testing.T) {
 	if len(c.Violations) > 1 { // the outbox was not listed, so nothing is said of what is missing there
 		t.Error(c.Violations[1])
 	}
+}
+
+// The files of an attempt that was completed in time are read after its timeout, but not for ever: a
+// worker can leave a file that has no end, and a cancel after the timeout does not reach the reader.
+func TestReadingAfterTheTimeoutEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		reading, done := afterTimeout(ctx)
+		defer done()
+		time.Sleep(time.Minute + lateTime/2)
+		synctest.Wait()
+		if reading.Err() != nil {
+			t.Error("the timeout has ended the reading at once")
+		}
+		time.Sleep(lateTime)
+		synctest.Wait()
+		if kind := swarm.KindOf(context.Cause(reading)); reading.Err() == nil || kind != swarm.TimedOut {
+			t.Errorf("long after the timeout: %v, of kind %s", reading.Err(), kind)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // nothing is left behind once all is read
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		_, done := afterTimeout(ctx)
+		time.Sleep(2 * time.Minute)
+		done()
+	})
 }
