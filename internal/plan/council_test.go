@@ -107,3 +107,24 @@ func TestTheTimeOfAWorker(t *testing.T) {
 	team.Apply(owned(2000, 930))
 	left("for a review that was killed after 10 s", 50*time.Second)
 }
+
+// A pause while a turn waits for the budget of another run is given back once: the worker's time is
+// never longer than at the beginning, nor is that of a reply that it owes.
+func TestAPauseInAWaitForABudgetIsGivenOnce(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(1000+s), 0) }
+	team := NewTeam()
+	team.Apply(Fact{Kind: swarm.PlanAdded, Time: at(0), Body: &swarm.Plan{Team: &swarm.Team{Lead: Supervisor}, Agents: []swarm.Agent{{Name: Supervisor}, {Name: "a"}},
+		Swarm: &swarm.Swarm{Timeout: time.Minute, Iterations: 5, Subtasks: []swarm.Subtask{{ID: "1", Agent: "a"}}}}})
+	team.Apply(Fact{Kind: swarm.RunOwned, Time: at(0), Body: swarm.Ownership{Lived: at(0)}})
+	team.Next()
+	team.Owed = []Owed{{Mail: Mail{To: "a"}, Since: at(0)}}
+	team.Apply(Fact{Kind: swarm.RunPausing, Time: at(10)})
+	team.Apply(Fact{Kind: swarm.RunUnpaused, Time: at(3610)})
+	team.Apply(Fact{Kind: swarm.TurnEnded, Agent: "a", Turn: "a/1/1", Time: at(3630), Body: swarm.CallEnd{Status: swarm.CallOK, Waited: 3620 * time.Second, Action: &swarm.Action{Kind: swarm.ActToolCall}}})
+	if left := team.TimeLeft(team.Member("a")); left != time.Minute {
+		t.Errorf("%s are left", left)
+	}
+	if since := team.Owed[0].Since; since.After(at(3630)) {
+		t.Errorf("the reply is owed since %s after now", since.Sub(at(3630)))
+	}
+}

@@ -157,7 +157,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State, m.Called = MemberIdle, false
 	t.makeRoom(m, &end)
-	t.giveTime(m, end.Waited)
+	t.giveWait(m, end.Waited)
 	waits, fits := t.Outlasts(m, &end), t.MayFit(m, &end)
 	m.Limited = LimitedSince(m.Limited, &end, t.Now)
 	switch {
@@ -373,12 +373,20 @@ func (t *Team) postpone(by time.Duration) {
 
 // postponeEnd gives a member more time.
 func (t *Team) postponeEnd(m *Member, by time.Duration) {
+	if began := t.began(m); began != nil {
+		*began = began.Add(by)
+	}
+}
+
+// began returns the clock of a member's work in a swarm: when it began. nil = it does not run.
+func (t *Team) began(m *Member) *time.Time {
 	switch {
 	case m.Effort != nil && !m.Effort.Began.IsZero():
-		m.Effort.Began = m.Effort.Began.Add(by)
+		return &m.Effort.Began
 	case m.Effort == nil && t.Swarm != nil && !t.Swarm.Since.IsZero():
-		t.Swarm.Since = t.Swarm.Since.Add(by)
+		return &t.Swarm.Since
 	}
+	return nil
 }
 
 func (t *Team) postponeReplies(of string, by time.Duration) {

@@ -50,6 +50,23 @@ func (t *Team) giveTime(m *Member, by time.Duration) {
 	t.postponeEnd(m, by)
 }
 
+// giveWait gives a member back the time that its turn waited for the budget of another run. A pause
+// meanwhile was given back already, so no clock is set later than now.
+func (t *Team) giveWait(m *Member, by time.Duration) {
+	if by == 0 {
+		return
+	}
+	t.giveTime(m, by)
+	if began := t.began(m); began != nil {
+		*began = earlier(*began, t.Now)
+	}
+	for i := range t.Owed {
+		if t.Owed[i].To == m.Name {
+			t.Owed[i].Since = earlier(t.Owed[i].Since, t.Now)
+		}
+	}
+}
+
 // HeldBack returns the providers with a limit that an agent uses, or all with one if agent is "".
 func (t *Team) HeldBack(agent string) []string {
 	if m := t.Member(agent); m != nil {
