@@ -97,7 +97,7 @@ func (a *app) explain(l *run.Reader, name string) error {
 
 func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	if only := chain[0]; only.Task == "" {
-		_, err := fmt.Fprintf(a.stdout, "@%s: %s: %s\n", only.Agent, only.Status, only.Reason)
+		_, err := fmt.Fprintf(a.stdout, "@%s: %s: %s\n", only.Agent, only.Status, term.OneLine(only.Reason))
 		return err
 	}
 	last, err := task(p, chain[len(chain)-1].Task)
@@ -109,9 +109,9 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	if cycle != nil {
 		ends = "they wait for each other: a deadlock"
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(ends))
+	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.OneLine(ends))
 	for _, link := range chain[:len(chain)-1] {
-		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.Escape(waiting(link.Waits, now)))
+		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.OneLine(waiting(link.Waits, now)))
 	}
 	switch {
 	case cycle != nil:

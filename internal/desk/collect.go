@@ -90,7 +90,7 @@ func (c *Collection) Failure() *Failure {
 		for _, v := range c.Violations {
 			all = append(all, v.Error())
 		}
-		return &Failure{Type: Violated, Message: strings.Join(all, "\n"), Recoverable: true}
+		return &Failure{Type: Violated, Message: strings.Join(all, "; "), Recoverable: true}
 	case c.Status.State == Failed && c.Status.Error != nil:
 		return c.Status.Error
 	case c.Status.State == Failed:

@@ -162,7 +162,7 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 		text = OneLine(told)
 	}
 	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // the wait says what to type
-		text = "failed, and waits for " + t.Waits[0].String()
+		text = "failed, and waits for " + OneLine(t.Waits[0].String())
 	}
 	kept := v.kept[t.Iteration] && !v.redone
 	switch e.Kind {
