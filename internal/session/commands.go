@@ -30,7 +30,7 @@ func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, e
 	case "quit":
 		return repl.Entered{Quit: true}, nil
 	case "help":
-		answer, err = help(arg)
+		answer, err = help(arg, s.Lang().Agents)
 	case "status":
 		answer, err = s.status()
 	case "tasks":
