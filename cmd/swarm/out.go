@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/run"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -16,11 +18,11 @@ func (a *app) outCommand() *cobra.Command {
 	var good bool
 	cmd := &cobra.Command{
 		Use:   "out [RUN] [TASK | @AGENT]",
-		Short: "Print the output of a task, or the answer of a swarm",
-		Long: `Print the answer of a swarm, as swarm solve does. With TASK, print a task's output, byte for byte as
-the run's log has it; with @AGENT, that of the agent's last task. Without flags, this is the last
-output, of a good or a failed turn. Only the last 102,400 bytes of a long output are kept. On a
-terminal, control characters are made visible.
+		Short: "Print the output of a task, the report of a team, or the answer of a swarm",
+		Long: `Print the answer of a swarm, as swarm solve does, or the report of a team's lead. With TASK, print a
+task's output, byte for byte as the run's log has it; with @AGENT, that of the agent's last task.
+Without flags, this is the last output, of a good or a failed turn. Only the last 102,400 bytes of a
+long output are kept. On a terminal, control characters are made visible.
 
 ` + newestRun,
 		Example: "  swarm out code\n  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
@@ -50,12 +52,24 @@ func (a *app) readAnswer(ref string) (answer run.Answer, err error) {
 	return l.Answer()
 }
 
-// printAnswerOf prints the answer of a swarm.
+// printAnswerOf prints the answer of a swarm, or the report of a team.
 func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 	if iteration > 0 || good {
 		return swarm.Errorf(swarm.BadInput, "the flags --iteration and --good need a task").WithHint("usage: swarm out [RUN] TASK --iteration N")
 	}
-	answer, err := a.readAnswer(ref)
+	_, l, err := a.openReader(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Living()
+	if err != nil {
+		return err
+	}
+	if p.Kind == swarm.TeamRun {
+		return a.printReport(p)
+	}
+	answer, err := l.Answer()
 	if err != nil {
 		return err
 	}
@@ -63,6 +77,28 @@ func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 		return a.print(answer)
 	}
 	return a.printAnswer(answer)
+}
+
+// printReport prints what the lead of a team has reported.
+func (a *app) printReport(p view.Picture) error {
+	switch {
+	case p.Report == "":
+		has := fmt.Sprintf("no report: it %s%s", p.Status, excerpt.Reason(term.Escape(p.Reason)))
+		if !p.Status.Ended() {
+			has = fmt.Sprintf("no report yet: it is %s", p.Status)
+		}
+		e := swarm.Errorf(swarm.Other, "run %s has %s", p.ID, has)
+		if len(p.Tasks) > 0 {
+			e = e.WithHint("to see what an agent said last: swarm out %s @%s", p.ID, p.Tasks[0].Agent)
+		}
+		return e
+	case a.json:
+		return a.print(struct {
+			Run    swarm.RunID `json:"run"`
+			Report string      `json:"report"`
+		}{p.ID, p.Report})
+	}
+	return a.writeOutputs(p, nil)
 }
 
 func (a *app) printOutput(ref, name string, iteration int, good bool) error {
