@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,15 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/mail"
 	"swarm/internal/term"
+	"swarm/internal/view"
 )
 
 // An inbox is a page of mail to a person or an agent.
 type inbox struct {
 	Envelopes []mail.Item `json:"envelopes"`
 	More      bool        `json:"more,omitempty"`
+	// Approvals are the requests that wait for the person's answer. An agent's inbox has none.
+	Approvals []control.Question `json:"approvals,omitempty"`
 }
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -28,13 +32,14 @@ func (a *app) inboxCommand() *cobra.Command {
 		Use:   "inbox [RUN]",
 		Short: "Read what agents have written to you",
 		Long: `Print your unread messages from the agents of a run: answers, and requests for help. Printed messages
-are marked as read. A question that needs your reply is printed until it is answered. With --all, print
-every message and mark none. To answer, use ` + "`swarm reply`" + `.
+are marked as read. A question that needs your reply is printed until it is answered, and so is an
+approval. With --all, print every message and mark none. To answer, use ` + "`swarm reply`" + `, and
+` + "`swarm approve`" + ` or ` + "`swarm deny`" + ` for an approval.
 
 Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, print the agent's inbox: the
 messages that arrived after its turn started.
 
-With --json the result is {envelopes, more?}.
+With --json the result is {envelopes, more?, approvals?}.
 
 ` + whichRun,
 		Example:           "  swarm inbox\n  swarm inbox --max 5\n  swarm inbox --all --json | jq '.envelopes[].payload.message'",
@@ -102,6 +107,9 @@ func (a *app) userInbox(ctx context.Context, ref string, most int, everything bo
 		}
 		in.Envelopes = append(append(in.Envelopes, open[:min(len(open), most-len(items))]...), items...)
 	}
+	if err == nil {
+		in.Approvals, err = a.openApprovals(u.Run)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,11 +122,21 @@ func (a *app) userInbox(ctx context.Context, ref string, most int, everything bo
 	return nil
 }
 
-func (a *app) printInbox(in inbox) error {
-	if a.json {
-		return a.print(in)
+// openApprovals returns the approvals of a run that only a person can answer.
+func (a *app) openApprovals(id swarm.RunID) ([]control.Question, error) {
+	c, err := a.control()
+	if err != nil {
+		return nil, err
 	}
-	if len(in.Envelopes) == 0 {
+	asked, err := c.Questions(string(id))
+	return slices.DeleteFunc(asked, func(q control.Question) bool { return q.Auto }), err
+}
+
+func (a *app) printInbox(in inbox) error {
+	switch {
+	case a.json:
+		return a.print(in)
+	case len(in.Envelopes) == 0 && len(in.Approvals) == 0:
 		_, err := fmt.Fprintln(a.stdout, "nothing new")
 		return err
 	}
@@ -128,8 +146,14 @@ func (a *app) printInbox(in inbox) error {
 		}
 	}
 	if in.More {
-		_, err := fmt.Fprintln(a.stdout, "there is more: swarm inbox")
-		return err
+		if _, err := fmt.Fprintln(a.stdout, "there is more: swarm inbox"); err != nil {
+			return err
+		}
+	}
+	for _, q := range in.Approvals {
+		if _, err := fmt.Fprintln(a.stdout, term.OneLine(view.NeedsAnswer(q.Agent, q.Approval.Approval))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 		}
 	}
 	for _, q := range p.Approvals {
-		fmt.Fprintf(a.stdout, "@%s wants to %s: swarm approve %s\n", q.Agent, term.Escape(view.DescribeApproval(q.Approval)), term.Escape(q.ID))
+		fmt.Fprintln(a.stdout, term.OneLine(view.NeedsAnswer(q.Agent, q.Approval)))
 	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))

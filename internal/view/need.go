@@ -17,7 +17,7 @@ func Need(e *swarm.Event) string {
 		if a.Auto {
 			return ""
 		}
-		return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", e.Agent, DescribeApproval(a), a.ID, a.ID)
+		return NeedsAnswer(e.Agent, a)
 	case swarm.HandoffStored:
 		env, _ := swarm.Body[swarm.Envelope](e)
 		if !AsksPerson(&env) {
@@ -42,6 +42,11 @@ func Need(e *swarm.Event) string {
 		}
 	}
 	return ""
+}
+
+// NeedsAnswer returns what an agent wants to do, and how a person answers.
+func NeedsAnswer(agent string, a swarm.Approval) string {
+	return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", agent, DescribeApproval(a), a.ID, a.ID)
 }
 
 // maxNeeds bounds the needs of a run that a list shows.
