@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,15 +36,12 @@ func (a *app) edited(c *control.Control, q control.Question, from string) ([]byt
 		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:
 		return a.openEditor(growth.Text(*q.Growth))
-	case from == "-":
-		return io.ReadAll(io.LimitReader(a.stdin, maxEdit))
 	}
-	f, err := os.Open(from)
-	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "%w", err).WithHint("--edit=FILE reads a file, --edit=- standard input, and --edit alone opens an editor")
+	text, err := a.readFile(from, maxEdit)
+	if e, ok := errors.AsType[*swarm.Error](err); ok {
+		return nil, e.WithHint("nothing was answered; --edit=FILE reads a file, --edit=- standard input, and --edit alone opens an editor")
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxEdit))
+	return text, err
 }
 
 // retryText is the input of a task's next attempt, as the JSON that a person edits.
@@ -89,7 +85,11 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 	if err := editor.Run(); err != nil {
 		return nil, swarm.Errorf(swarm.BadInput, "the editor %s: %w", words[0], err).WithHint("nothing was answered")
 	}
-	return os.ReadFile(file)
+	edited, err := os.ReadFile(file)
+	if len(edited) > maxEdit {
+		err = swarm.Errorf(swarm.BadInput, "the edited request has more than %d bytes", maxEdit).WithHint("nothing was answered")
+	}
+	return edited, err
 }
 
 // completeQuestion offers the ids of open approvals.

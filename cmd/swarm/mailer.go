@@ -259,6 +259,8 @@ func (a *app) readFile(path string, most int64) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: err}
+	case int64(len(b)) > most && path == "-":
+		return nil, swarm.Errorf(swarm.BadInput, "standard input has more than %d bytes", most)
 	case int64(len(b)) > most:
 		return nil, swarm.Errorf(swarm.BadInput, "%s has more than %d bytes", path, most)
 	}
