@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 )
 
@@ -117,9 +118,9 @@ func (a *app) noRuns(others int, status swarm.Status) error {
 	case others > 0:
 		fmt.Fprintf(a.stdout, "no run is %s\n", status)
 	case a.anywhere:
-		fmt.Fprintf(a.stdout, "no run%s; `swarm up` starts one\n", where)
+		fmt.Fprintf(a.stdout, "no run%s; %s\n", where, statedir.HowToStart)
 	default:
-		fmt.Fprintf(a.stdout, "no run%s; `swarm up` starts one, `swarm ls -g` lists those of all folders\n", where)
+		fmt.Fprintf(a.stdout, "no run%s; %s; `swarm ls -g` lists those of all folders\n", where, statedir.HowToStart)
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 	"swarm"
 )
 
+// HowToStart says what to type where no run was started yet.
+const HowToStart = "`swarm up` starts one, or `swarm run LINE` where there is no compose file"
+
 // Find returns the run that a user means by an id, a prefix of one, or @last for the newest. Runs
 // that were started in another folder than dir are found only with anywhere.
 func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
@@ -68,7 +71,7 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s has not begun: its process is still starting, or was killed", unbegun).
 			WithHint("if it does not begin, start it again; none of its agents has worked")
 	case newest:
-		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint("`swarm up` starts one")
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint(HowToStart)
 	}
 	return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run %q", ref).
 		WithHint("`swarm ls` lists the runs of this folder, `swarm ls -g` all")
