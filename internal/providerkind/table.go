@@ -95,7 +95,7 @@ var table = []*Kind{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
 		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, CommandTool: "Bash", CommandSample: "go test", Sessions: ProgramSessions, Files: ByAgent, Checked: Started,
 		Confined: Confined{
-			Always:   "changes files in its folders, and asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
+			Always:   "changes files in its folders, and asks before it does what neither its tools list nor its own rules allow (these allow touch, mkdir and the like); it has no sandbox on unless your settings say so",
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
 		},
 		Login: claudeLogin,
