@@ -120,6 +120,9 @@ func (a *app) commands() (all []*cobra.Command) {
 	return all
 }
 
+// steers is the annotation of commands that steer runs.
+const steers = "steers"
+
 // restrict lets a command, and the commands below it, check who calls it.
 func (a *app) restrict(cmd *cobra.Command, inside access) {
 	for _, sub := range cmd.Commands() {
@@ -129,6 +132,7 @@ func (a *app) restrict(cmd *cobra.Command, inside access) {
 	if inside == everyone || act == nil {
 		return
 	}
+	cmd.Annotations = map[string]string{steers: "yes"}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.steering = true; inside == people {
 			c, err := a.control()

@@ -53,11 +53,10 @@ func (a *app) completeAll(cmd *cobra.Command) {
 // completeRunAnd completes the arguments [RUN] and what comes after it: tasks and agents.
 func (a *app) completeRunAnd(names []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ref, after := "", len(args) // how many arguments come after the run
-		if len(args) > 0 {
-			if _, _, err := a.find(args[0]); err == nil {
-				ref, after = args[0], len(args)-1
-			}
+		ref, named := a.runToOffer(cmd, args)
+		after := len(args) // how many arguments come after the run
+		if named {
+			after--
 		}
 		var offers []string
 		how := keepOrder
@@ -81,15 +80,37 @@ func (a *app) completeRunAnd(names []string) cobra.CompletionFunc {
 
 // completeOfRun completes a flag with names from the run of the first argument, or the newest.
 func (a *app) completeOfRun(all func(*run.Reader) ([]string, error)) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ref := ""
-		if len(args) > 0 {
-			if _, _, err := a.find(args[0]); err == nil {
-				ref = args[0]
-			}
-		}
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ref, _ := a.runToOffer(cmd, args)
 		return a.offerOf(ref, begun, all)
 	}
+}
+
+// runToOffer returns the run whose names a command takes: that of its first argument, or the one that the
+// command is about without RUN. "" = the one that openMeant finds.
+func (a *app) runToOffer(cmd *cobra.Command, args []string) (ref string, named bool) {
+	if len(args) > 0 {
+		if _, _, err := a.find(args[0]); err == nil {
+			return args[0], true
+		}
+	}
+	if cmd.Flags().Lookup("run") != nil { // it reads RUN itself
+		return "", false
+	}
+	a.steering = cmd.Annotations[steers] != ""
+	c, err := a.control()
+	if err != nil {
+		return "", false
+	}
+	command := cmd.Name()
+	if command != "retry" {
+		command = "" // as in addRun
+	}
+	newest, err := newestRunOf(c, command)
+	if err != nil {
+		return "", false
+	}
+	return string(newest.ID), false
 }
 
 func offerTasks(l *run.Reader) (offers []string, err error) {
