@@ -271,6 +271,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	stopNotifying() // leave ends all programs of the run, a notifying one too
 	err = d.leave(ctx, err)
 	stopTelemetry()
+	r.log.Flush() // the last notices: the observer gets what can be read now
 	picture, err2 := d.follower.stop()
 	if err == nil && err2 == nil {
 		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
