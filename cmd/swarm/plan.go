@@ -154,9 +154,12 @@ func (a *app) printTeam(b *compose.Bundle) error {
 	if err := a.table(table); err != nil {
 		return err
 	}
-	if len(p.Edges) == 0 && len(team) > 1 {
+	switch {
+	case len(team) == 1:
+		fmt.Fprintf(a.stdout, "\nto talk to it: swarm run '@%s …'; to have a swarm of it answer a question: swarm solve \"…\"\n", team[0].Agent)
+	case len(p.Edges) == 0:
 		fmt.Fprintf(a.stdout, "\nto talk to them: swarm run '@%s …' or swarm repl; without edges they cannot message each other\n", team[0].Agent)
-	} else {
+	default:
 		fmt.Fprintf(a.stdout, "\nto give them a goal: swarm team \"…\"; it goes to @%s unless --to names another\n", p.Lead(""))
 	}
 	switch bounds := boundsOf(p.Budget); {
