@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ retries, people, required replies, and agents that wait for others inside their 
 printed with its members. Then come the newest approvals and commands that were given to the last task
 of the chain or to the run, with who gave each and how.
 
-Without TASK and @AGENT, explain a task that failed, or else one that has not completed.
+Without TASK and @AGENT, explain a task that failed, or else why the run failed, or else a task that
+has not completed.
 
 ` + newestRun,
 		Example: "  swarm why\n  swarm why test\n  swarm why @coder\n  swarm why @last test",
@@ -53,6 +55,11 @@ func (a *app) whyRun(ref string) error {
 	defer l.Close()
 	p, err := l.Living()
 	if err != nil {
+		return err
+	}
+	failed := slices.ContainsFunc(p.Tasks, func(t view.Task) bool { return t.Status == swarm.Failed })
+	if p.Status == swarm.Failed && !failed && p.Reason != "" && !a.json { // its goal is not reached, say
+		_, err := fmt.Fprintf(a.stdout, "run %s failed: %s\nto see its turns: swarm show %s\n", p.ID, term.OneLine(p.Reason), p.ID)
 		return err
 	}
 	name := ""
