@@ -324,6 +324,21 @@ tasks:
 	ask(400, "GET", runs, "?at=0", "", "id", first)
 	ask(400, "GET", runs, "?at=9999", "", "id", first)
 	ask(400, "GET", runs, "?at=3&lists=true", "", "id", first)
+	ask(400, "GET", runs, "?last=0", "", "id", first)
+	whole := decode[shownRun](t, ask(200, "GET", runs, "", "", "id", first))
+	newest := decode[shownRun](t, ask(200, "GET", runs, "?last=1", "", "id", first))
+	if newest.Older == nil || newest.Older.Turns != 1 || len(newest.Turns) != 1 || newest.Turns[0].ID != whole.Turns[1].ID || whole.Older != nil {
+		t.Errorf("of the turns %+v the newest are %+v, and %+v are older", whole.Turns, newest.Turns, newest.Older)
+	}
+	for _, e := range get[eventList](h, "/api/v1/runs/"+first+"/events").Events {
+		if e.Kind != swarm.TurnEnded || e.Turn != whole.Turns[0].ID {
+			continue
+		}
+		before := decode[shownRun](t, ask(200, "GET", runs, fmt.Sprintf("?at=%d&last=5", e.Seq-1), "", "id", first))
+		if len(before.Turns) != 1 || before.Turns[0].Status != swarm.Running {
+			t.Errorf("before the end of the first turn the turns were %+v", before.Turns)
+		}
+	}
 	ask(200, "GET", runs+"/export", "?format=json", "", "id", first)
 	ask(200, "GET", runs+"/diff", "?turn=a", "", "id", first)
 	ask(404, "GET", runs+"/diff", "", "", "id", first) // it is no folder of a git repository

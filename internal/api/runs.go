@@ -194,29 +194,40 @@ func notStarted(err error) error {
 	return err
 }
 
-// showRun returns what `swarm show --json` prints.
+// A shownRun is a report whose lists may have their newest entries only.
+type shownRun struct {
+	view.Report
+	Older *view.Older `json:"older,omitempty"` // what was left out of them
+}
+
+// showRun returns what `swarm show --json` prints. The lists of a long run are large: a client asks
+// for none of them, or for their newest entries.
 func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
-	q := ask(r, "at", "lists")
-	at := q.number("at", 0, 1, math.MaxInt64)
-	lists := q.text("lists") == "" && at == 0 || q.yes("lists")
+	q := ask(r, "at", "lists", "last")
+	at, last := q.number("at", 0, 1, math.MaxInt64), q.number("last", 0, 1, math.MaxInt32)
+	lists := q.text("lists") == "" && (at == 0 || last > 0) || q.yes("lists")
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	if lists && at > 0 {
-		return reply{}, swarm.Errorf(swarm.BadInput, "a past moment has no lists").WithHint("leave out lists: the lists of the run have the numbers and times of their entries")
+	if lists && at > 0 && last == 0 {
+		return reply{}, swarm.Errorf(swarm.BadInput, "a past moment has no whole lists").WithHint("write last=500 instead: the newest entries that the lists had then")
 	}
-	if lists {
-		report, err := l.Report()
+	if !lists {
+		p, err := pictureAt(l, at)
 		if err != nil {
 			return reply{}, err
 		}
-		return ok(report)
+		return ok(view.Report{Picture: p, Details: view.NewCollector().Details})
 	}
-	p, err := pictureAt(l, at)
+	report, err := l.ReportAt(at)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(view.Report{Picture: p, Details: view.NewCollector().Details})
+	shown := shownRun{Report: report}
+	if last > 0 {
+		shown.Older = shown.Details.Trim(int(last))
+	}
+	return ok(shown)
 }
 
 // pictureAt returns the run as it was after an event; 0 = as it is now.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,12 +61,20 @@ func (r *Reader) Answer() (Answer, error) {
 }
 
 // Report returns everything that `swarm show` tells about a run.
-func (r *Reader) Report() (view.Report, error) {
-	p, err := r.Living()
+func (r *Reader) Report() (view.Report, error) { return r.ReportAt(0) }
+
+// ReportAt returns what [Reader.Report] would have returned after an event; 0 = now.
+func (r *Reader) ReportAt(seq int64) (view.Report, error) {
+	picture, details := r.Living, r.Details
+	if seq > 0 {
+		picture = func() (view.Picture, error) { return r.PictureAt(seq) }
+		details = func() (view.Details, error) { return view.Collect(eventsUntil(r.log, seq)) }
+	}
+	p, err := picture()
 	if err != nil {
 		return view.Report{}, err
 	}
-	d, err := r.Details()
+	d, err := details()
 	if err != nil {
 		return view.Report{}, err
 	}
@@ -75,6 +84,17 @@ func (r *Reader) Report() (view.Report, error) {
 		p.Unsourced = err == nil && answer.Unsourced // a text that is gone does not hide the rest
 	}
 	return view.Report{Picture: p, Details: d}, nil
+}
+
+// eventsUntil goes through a log up to an event.
+func eventsUntil(log swarm.RunLog, seq int64) iter.Seq2[*swarm.Event, error] {
+	return func(yield func(*swarm.Event, error) bool) {
+		for e, err := range swarm.Events(log, 0) {
+			if err == nil && e.Seq > seq || !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // findSource returns the index of the agent that a reference names, by itself or by its subtask, or -1.

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,50 @@ type Details struct {
 type Report struct {
 	Picture
 	Details
+}
+
+// Older counts the entries that lists do not have, because only the newest were asked for.
+type Older struct {
+	Turns     int `json:"turns,omitempty"`
+	Envelopes int `json:"envelopes,omitempty"`
+	Entries   int `json:"entries,omitempty"` // of topics
+	Artifacts int `json:"artifacts,omitempty"`
+}
+
+// Trim keeps the newest entries of each list, and of topics those of all together. Turns that have
+// not ended and questions to a person that have no answer stay, however old they are. It returns
+// what it has left out; nil = nothing.
+func (d *Details) Trim(last int) *Older {
+	var o Older
+	d.Turns, o.Turns = newest(d.Turns, last, func(t Turn) bool { return !t.Status.Ended() })
+	d.Envelopes, o.Envelopes = newest(d.Envelopes, last, func(e Envelope) bool { return e.Receipt.State != MailAnswered && AsksPerson(&e.Envelope) })
+	d.Artifacts, o.Artifacts = newest(d.Artifacts, last, func(json.RawMessage) bool { return false })
+	var entries []int64
+	for _, t := range d.Topics {
+		for _, e := range t.Entries {
+			entries = append(entries, e.Seq)
+		}
+	}
+	if o.Entries = max(0, len(entries)-last); o.Entries > 0 {
+		slices.Sort(entries)
+		for i := range d.Topics {
+			t := &d.Topics[i]
+			t.Entries = slices.DeleteFunc(t.Entries, func(e TopicEntry) bool { return e.Seq < entries[o.Entries] })
+		}
+		d.Topics = slices.DeleteFunc(d.Topics, func(t Topic) bool { return len(t.Entries) == 0 })
+	}
+	if o == (Older{}) {
+		return nil
+	}
+	return &o
+}
+
+// newest returns the last entries of a list and those before them that must stay, and how many it
+// has left out.
+func newest[E any](list []E, last int, stays func(E) bool) ([]E, int) {
+	cut := max(0, len(list)-last)
+	kept := slices.DeleteFunc(list[:cut:cut], func(e E) bool { return !stays(e) })
+	return append(kept, list[cut:]...), cut - len(kept)
 }
 
 // A Topic is its entries, oldest first.

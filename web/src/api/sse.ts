@@ -57,6 +57,9 @@ interface Listener {
 /** Time between two attempts to connect: short at first, so that a restart of the server is hardly noticed. */
 const delays = [200, 500, 1000, 2000, 4000];
 
+/** The server says something at least every 15 seconds. After this time without a word the connection is dead. */
+const silence = 40_000;
+
 /**
  * follow reads a stream until it has ended or is aborted. A lost connection is made again with the number of the last
  * event, so nothing is missed and nothing comes twice. fetch is used instead of EventSource because it shows errors.
@@ -64,10 +67,13 @@ const delays = [200, 500, 1000, 2000, 4000];
 export async function follow(address: string, last: string | undefined, listener: Listener, signal: AbortSignal): Promise<void> {
   let failures = 0;
   while (!signal.aborted) {
+    const attempt = new AbortController();
+    const ends = AbortSignal.any([signal, attempt.signal]);
+    let timer = setTimeout(() => attempt.abort(), silence);
     try {
       const headers: Record<string, string> = { Accept: 'text/event-stream' };
       if (last) headers['Last-Event-ID'] = last;
-      const answer = await fetch(address, { headers, signal, cache: 'no-store' });
+      const answer = await fetch(address, { headers, signal: ends, cache: 'no-store' });
       if (answer.status === 204) return listener.connection('ended');
       if (!answer.ok || !answer.body) {
         const problem = refusalOf(answer.status, await answer.json().catch(() => null));
@@ -81,7 +87,9 @@ export async function follow(address: string, last: string | undefined, listener
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await reader.read();
+        clearTimeout(timer);
         if (done) break;
+        timer = setTimeout(() => attempt.abort(), silence);
         const frames = parser.push(value);
         for (const frame of frames) last = frame.id ?? last;
         if (frames.length > 0) listener.frames(frames);
@@ -89,6 +97,8 @@ export async function follow(address: string, last: string | undefined, listener
     } catch (problem) {
       if (signal.aborted) return;
       listener.connection('lost', problem instanceof Refusal ? problem : undefined);
+    } finally {
+      clearTimeout(timer);
     }
     await new Promise((resolve) => setTimeout(resolve, delays[Math.min(failures, delays.length - 1)]));
     failures++;

@@ -34,15 +34,18 @@ export function Inspector({ report }: { report: Report }) {
   const name = agentOf(route) ?? '';
   const agent = agents.find((one) => one.name === name);
   const turns = report.turns.filter((one) => one.agent === name);
-  const chosen = turns.find((one) => one.id === route.turn) ?? turns.find((one) => one.id === agent?.turn) ?? turns.at(-1);
-  const full = useTurn(report.run.id, chosen?.id, chosen?.status);
+  const listed = useStore(runStore, (s) => s.listed);
+  const id = route.turn ?? agent?.turn ?? turns.at(-1)?.id;
+  const known = turns.find((one) => one.id === id);
+  const full = useTurn(report.run.id, id, known?.status);
+  const chosen = known ?? (full.value?.id === id ? full.value : undefined); // the list may lag behind, or leave old turns out
   useEffect(() => {
     if (route.message) setTab('Mail');
   }, [route.message]);
   return (
     <section className="inspector" aria-label={`Agent ${name}`}>
       <Head report={report} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
-      <TurnPicker turns={turns} chosen={chosen} forks={report.run.kind !== 'line'} />
+      <TurnPicker turns={turns} chosen={chosen} listed={listed} forks={report.run.kind !== 'line'} />
       <Tabs tab={tab} setTab={setTab} />
       <div className="inspector-body" role="tabpanel" id="inspector-panel" aria-label={tab} tabIndex={0}>
         {full.problem && tab !== 'Mail' && <p className="refusal">{full.problem.message}</p>}
@@ -141,9 +144,9 @@ function AgentActions({ run, agent }: { run: string; agent: Agent }) {
   );
 }
 
-function TurnPicker({ turns, chosen, forks }: { turns: Turn[]; chosen?: Turn; forks: boolean }) {
+function TurnPicker({ turns, chosen, listed, forks }: { turns: Turn[]; chosen?: Turn; listed: boolean; forks: boolean }) {
   const can = useFeatures();
-  if (turns.length === 0 || !chosen) return <p className="dim turn-picker">No turn yet.</p>;
+  if (!chosen) return <p className="dim turn-picker">{listed ? 'No turn yet.' : 'Reading the turns…'}</p>;
   const at = turns.indexOf(chosen);
   const step = (by: number) => {
     const turn = turns[at + by];
@@ -155,13 +158,13 @@ function TurnPicker({ turns, chosen, forks }: { turns: Turn[]; chosen?: Turn; fo
         ‹
       </button>
       <select aria-label="Turn" value={chosen.id} onChange={(event) => select({ turn: event.target.value })}>
-        {turns.map((turn) => (
+        {(at < 0 ? [chosen, ...turns] : turns).map((turn) => (
           <option key={turn.id} value={turn.id}>
             {turn.id} · {turn.status}
           </option>
         ))}
       </select>
-      <button className="quiet icon" onClick={() => step(1)} disabled={at >= turns.length - 1} aria-label="The turn after">
+      <button className="quiet icon" onClick={() => step(1)} disabled={at < 0 || at >= turns.length - 1} aria-label="The turn after">
         ›
       </button>
       <span className="dim small num">{chosen.started ? duration((chosen.ended ? ms(chosen.ended) : Date.now()) - ms(chosen.started)) : ''}</span>

@@ -18,8 +18,8 @@ const mostPages = 10;
 export function usePauses(report?: Report): Pause[] {
   const open = (report?.run.approvals ?? []).map((one) => one.id).join(' ');
   const run = report?.run.id;
-  const ends = `${report?.turns.length ?? 0} ${report?.run.status}`;
-  const loaded = useLoaded(run && !exported ? `${run} ${open} ${ends}` : undefined, (signal) => readPauses(run ?? '', signal), run);
+  const answered = `${report?.run.actions?.length ?? 0} ${report?.run.status}`;
+  const loaded = useLoaded(run && !exported ? `${run} ${open} ${answered}` : undefined, (signal) => readPauses(run ?? '', signal), run);
   return loaded.value ?? none;
 }
 

@@ -16,6 +16,8 @@ export interface Flight {
 export interface RunState {
   id?: string;
   report?: Report;
+  listed: boolean; // the report has its lists: turns, envelopes, topics, artifacts
+  most: number; // how many of the newest entries each list has
   agents: Agent[];
   flights: Flight[];
   connection: Connection;
@@ -24,7 +26,10 @@ export interface RunState {
   problem?: Refusal;
 }
 
-const empty: RunState = { agents: [], flights: [], connection: 'connecting', last: 0 };
+/** A long run has lists that no browser draws: the page shows their newest entries, and more when the person asks. */
+const fewest = 500;
+
+const empty: RunState = { listed: false, most: fewest, agents: [], flights: [], connection: 'connecting', last: 0 };
 export const runStore = new Store<RunState>(empty);
 
 /** watchRun shows a run, now or after event at, and keeps it as the server says it until the returned function is called. */
@@ -38,106 +43,105 @@ export function watchRun(id: string, at?: number): () => void {
   }
   const past = exportedRun();
   if (past) {
-    runStore.set({ report: past.report, agents: past.nodes, last: past.report.run.seq, connection: 'ended' });
+    runStore.set({ report: past.report, listed: true, agents: past.nodes, last: past.report.run.seq, connection: 'ended' });
     return () => {};
   }
   const refresh = refresher(id, at, stop.signal);
-  void refresh.now().then((seq) => {
+  current = refresh;
+  void refresh.first().then((seq) => {
     if (stop.signal.aborted || seq === undefined) return;
     if (at !== undefined) return runStore.set({ connection: 'ended' });
     const address = `/api/v1/stream/sse?workflow_id=${encodeURIComponent(id)}&names=ours&after=${seq}`;
     return follow(address, String(seq), listener(refresh), stop.signal);
   });
-  return () => {
-    stop.abort();
-    refresh.stop();
-  };
+  return () => stop.abort();
 }
 
 interface Refresher {
-  now: () => Promise<number | undefined>;
+  first: () => Promise<number | undefined>;
   soon: () => void;
-  stop: () => void;
 }
 
+let current: Refresher | undefined;
+
+/** showOlder reads longer lists. */
+export function showOlder(): void {
+  runStore.set({ most: runStore.get().most * 4 });
+  current?.soon();
+}
+
+/** How long the page waits for the lists of a run before it shows the run without them. */
+const patience = 200;
+
 /**
- * refresher reads the picture that the server folded. Agents are small and read at once after an event; the whole report
- * may be large and is read at most every 150 ms, and with a pause of four times what the last reading took.
+ * refresher reads the picture that the server folded. The picture without its lists is small and is read at once after an
+ * event. The server collects the lists from the whole log, so they are read with a pause of four times what the last
+ * reading took.
  */
 function refresher(id: string, at: number | undefined, signal: AbortSignal): Refresher {
-  let reading = false;
-  let again = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let agentsBusy = false;
-  let agentsAgain = false;
-
-  async function now(): Promise<number | undefined> {
-    reading = true;
-    again = false;
-    const begun = performance.now();
-    let seq: number | undefined;
+  const ask = (query: { at?: number; lists?: boolean; last?: number }) => unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id }, query }, signal }));
+  const take = async (asked: Promise<Report>, put: (fresh: Report) => unknown) => {
     try {
-      const [report, last] = await readReport(id, at, signal);
-      if (signal.aborted) return undefined;
-      seq = report.run.seq;
-      runStore.set({ report, agents: report.agents, problem: undefined, last });
+      const fresh = await asked;
+      if (!signal.aborted) put(fresh);
     } catch (problem) {
-      if (signal.aborted) return undefined;
+      if (signal.aborted) return;
       noticeRefusal(problem);
       runStore.set({ problem: problem as Refusal });
     }
-    const pause = Math.max(150, 4 * (performance.now() - begun));
-    timer = setTimeout(() => {
-      reading = false;
-      if (again && !signal.aborted) void now();
-    }, pause);
-    return seq;
-  }
-
-  async function agents(): Promise<void> {
-    agentsBusy = true;
-    agentsAgain = false;
-    try {
-      const list = await unwrap(client.GET('/api/v1/runs/{id}/nodes', { params: { path: { id } }, signal }));
-      if (!signal.aborted) runStore.set({ agents: list.nodes });
-    } catch {
-      // The report, which is read too, shows what is wrong.
-    }
-    agentsBusy = false;
-    if (agentsAgain && !signal.aborted) setTimeout(() => void agents(), 50);
-  }
-
+  };
+  const shown = (report: Report, more: Partial<RunState> = {}) =>
+    runStore.set({ report, agents: report.agents, problem: undefined, last: Math.max(runStore.get().last, report.run.seq), ...more });
+  const bare = { at, lists: false };
+  const picture = () => take(ask(bare), (fresh) => shown(withLists(fresh, runStore.get().report)));
+  const lists = () =>
+    take(ask({ at, last: runStore.get().most }), (fresh) => {
+      const { report } = runStore.get();
+      // A picture that came meanwhile may be newer.
+      const newer = !at && report && report.run.seq > fresh.run.seq;
+      shown(newer ? withLists(report, fresh) : fresh, { listed: true });
+    });
+  const pictureSoon = paced(picture, 30, 1, signal);
+  const listsSoon = paced(lists, 150, 4, signal);
   return {
-    now,
-    soon: () => {
-      again = true;
-      if (!reading) void now();
-      agentsAgain = true;
-      if (!agentsBusy) void agents();
+    async first() {
+      let whole = false;
+      const listing = listsSoon().then(() => (whole = true));
+      if (at) void take(ask({ lists: false }), (now) => runStore.set({ last: now.run.seq }));
+      await Promise.race([listing, new Promise((resolve) => setTimeout(resolve, patience))]);
+      if (!whole) await take(ask(bare), (fresh) => whole || shown(fresh, { listed: false }));
+      return signal.aborted ? undefined : runStore.get().report?.run.seq;
     },
-    stop: () => clearTimeout(timer),
+    soon() {
+      void pictureSoon();
+      void listsSoon();
+    },
   };
 }
 
-/** readReport returns the run now, or after event at, and the number of its newest event. */
-async function readReport(id: string, at: number | undefined, signal: AbortSignal): Promise<[Report, number]> {
-  const now = await unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id } }, signal }));
-  if (at === undefined) return [now, now.run.seq];
-  const then = await unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id }, query: { at } }, signal }));
-  return [withLists(then, now, at), now.run.seq];
+/** paced returns a function that has something read soon: one reading at a time, and a pause after each. */
+function paced(read: () => Promise<void>, least: number, times: number, signal: AbortSignal): () => Promise<void> {
+  let busy = false;
+  let again = false;
+  return async function soon() {
+    again = busy;
+    if (busy || signal.aborted) return;
+    busy = true;
+    const begun = performance.now();
+    await read();
+    const pause = Math.max(least, times * (performance.now() - begun));
+    setTimeout(() => {
+      busy = false;
+      if (again) void soon();
+    }, pause);
+  };
 }
 
-/** withLists gives the picture of a past moment, which comes without lists, what the lists of now had then. */
-function withLists(then: Report, now: Report, at: number): Report {
-  const time = then.run.time ?? '';
-  const running = (ended?: string) => ended !== undefined && ended > time;
-  return {
-    ...then,
-    turns: now.turns.filter((turn) => (turn.started ?? '') <= time).map((turn) => (running(turn.ended) ? { ...turn, status: 'running', ended: undefined } : turn)),
-    envelopes: now.envelopes.filter((one) => one.receipt.seq <= at),
-    topics: now.topics.map((topic) => ({ ...topic, entries: topic.entries.filter((entry) => entry.seq <= at) })).filter((topic) => topic.entries.length > 0),
-    artifacts: now.artifacts.filter((one) => one.seq <= at),
-  };
+/** withLists gives a picture the lists of another report of the same run. */
+function withLists(picture: Report, lists?: Report): Report {
+  if (!lists) return picture;
+  const { turns, envelopes, topics, artifacts, older } = lists;
+  return { ...picture, run: { ...picture.run, actions: lists.run.actions, unsourced: lists.run.unsourced }, turns, envelopes, topics, artifacts, older };
 }
 
 function listener(refresh: Refresher) {
@@ -149,17 +153,19 @@ function listener(refresh: Refresher) {
     },
     frames: (frames: Frame[]) => {
       let news = false;
+      let { last } = runStore.get();
       for (const frame of frames) {
         if (frame.event === 'delta') {
-          hear(JSON.parse(frame.data) as Delta);
+          news = hear(JSON.parse(frame.data) as Delta) || news; // its first word makes an agent one that writes
           continue;
         }
         news = true;
         const event = JSON.parse(frame.data) as LogEvent;
-        runStore.set({ last: Math.max(runStore.get().last, event.seq) });
+        last = Math.max(last, event.seq);
         if (event.kind === 'handoff_stored') launch(event);
         if (event.kind === 'turn_ended' && event.turn) noteEnd(event.turn);
       }
+      if (last > runStore.get().last) runStore.set({ last });
       if (news) refresh.soon();
     },
     connection: (connection: Connection, problem?: Refusal) => {

@@ -15,13 +15,16 @@ const mostChars = 200_000;
 
 let pending: Delta[] = [];
 let scheduled = false;
+let heard = new Set<string>(); // turns that have said something
 
-/** hear takes a delta. Deltas are folded once per frame of the screen, however many come. */
-export function hear(delta: Delta): void {
+/** hear takes a delta, and returns whether it is the first of its turn. Deltas are folded together, however many come. */
+export function hear(delta: Delta): boolean {
+  const first = Boolean(delta.turn) && !heard.has(delta.turn ?? '');
+  if (first) heard.add(delta.turn ?? '');
   pending.push(delta);
-  if (scheduled) return;
+  if (!scheduled) setTimeout(fold, 30);
   scheduled = true;
-  setTimeout(fold, 30);
+  return first;
 }
 
 function fold(): void {
@@ -45,6 +48,7 @@ const trim = (text: string) => (text.length > mostChars * 1.5 ? text.slice(-most
 
 /** noteEnd drops the deltas of a turn that has ended: the server has its output now. */
 export function noteEnd(turn: string): void {
+  if (!heard.delete(turn)) return;
   pending = pending.filter((delta) => delta.turn !== turn);
   const { [turn]: _, ...turns } = speech.get().turns;
   speech.set({ turns });
@@ -52,5 +56,6 @@ export function noteEnd(turn: string): void {
 
 export function forgetSpeech(): void {
   pending = [];
+  heard = new Set();
   speech.set({ turns: {} });
 }

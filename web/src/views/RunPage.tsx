@@ -5,7 +5,7 @@ import { exported, go, useRoute, views, type View } from '../lib/route';
 import { canRetry, isOver } from '../lib/status';
 import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
 import { useFeatures } from '../store/features';
-import { runStore, watchRun } from '../store/run';
+import { runStore, showOlder, watchRun } from '../store/run';
 import { useStore } from '../store/store';
 import { Graph } from '../graph/Graph';
 import { Inspector } from '../inspector/Inspector';
@@ -28,6 +28,7 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
   const can = useFeatures();
   const report = useStore(runStore, (s) => (s.id === id ? s.report : undefined));
   const problem = useStore(runStore, (s) => s.problem);
+  const listed = useStore(runStore, (s) => s.listed);
   useEffect(() => watchRun(id, at), [id, at]);
   useSteps();
   useEffect(() => {
@@ -59,16 +60,38 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
         </section>
       )}
       {problem && (!report || at) && <Refused problem={problem} />}
+      {report && listed && <OlderNote report={report} view={route.view} />}
       {report && (
         <main className={selected ? 'work split' : 'work'}>
           <section className={`view view-${route.view}`} aria-label={titles[route.view]}>
-            {bodies[route.view]()}
+            {listed || route.view === 'graph' ? bodies[route.view]() : <p className="dim empty">Reading the run…</p>}
           </section>
           {selected && <Inspector report={report} />}
         </main>
       )}
       {can.past && <Scrubber />}
     </div>
+  );
+}
+
+const olderWords: Partial<Record<View, (older: NonNullable<Report['older']>) => [number | undefined, string]>> = {
+  timeline: (older) => [older.turns, 'turns'],
+  conversation: (older) => [older.envelopes, 'messages'],
+  board: (older) => [(older.entries ?? 0) + (older.artifacts ?? 0), 'entries of topics and artifacts'],
+  review: (older) => [older.turns, 'turns'],
+};
+
+/** OlderNote says what a long run has that its lists do not. */
+function OlderNote({ report, view }: { report: Report; view: View }) {
+  const [count, word] = (report.older && olderWords[view]?.(report.older)) ?? [];
+  if (!count) return null;
+  return (
+    <p className="reason small dim">
+      {count.toLocaleString()} older {word} are not shown.{' '}
+      <button className="linklike" onClick={showOlder}>
+        Show more
+      </button>
+    </p>
   );
 }
 

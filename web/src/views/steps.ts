@@ -19,7 +19,10 @@ export function useSteps(): void {
 export function agentOf(route: { agent?: string; turn?: string; message?: string }): string | undefined {
   if (route.agent) return route.agent;
   const { report } = runStore.get();
-  if (route.turn) return report?.turns.find((turn) => turn.id === route.turn)?.agent ?? route.turn.split('/')[0];
+  if (route.turn) {
+    const task = route.turn.split('/').slice(0, -2).join('/');
+    return report?.turns.find((turn) => turn.id === route.turn)?.agent ?? report?.tasks.find((one) => one.name === task)?.agent ?? task;
+  }
   if (route.message) return report?.envelopes.find((one) => one.id === route.message)?.toNodeId;
   return undefined;
 }
