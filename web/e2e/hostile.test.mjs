@@ -43,6 +43,15 @@ test('output with scripts, control characters and a line of 5 MB is text, and cu
   await page.getByText('svg onload').first().waitFor();
 });
 
+test('an artifact with a script is text, and so is its name', async () => {
+  await page.keyboard.press('4');
+  const artifact = page.getByRole('region', { name: 'Artifacts' }).locator('.artifact', { hasText: '<b>hostile.html' });
+  await artifact.locator('summary').click();
+  await artifact.getByText('<script>window.hacked=1</script> in an artifact').waitFor();
+  await page.getByRole('region', { name: 'Topics' }).getByText('<script>window.hacked=1</script>').waitFor();
+  await page.keyboard.press('1');
+});
+
 test('nothing of it ran, and every view still answers', async () => {
   for (const [key, view] of [['2', 'timeline'], ['3', 'conversation'], ['4', 'board'], ['1', 'graph']]) {
     await page.keyboard.press(key);
@@ -58,4 +67,30 @@ test('a page that is loaded in the middle has the same picture', async () => {
   await page.reload();
   await page.locator('.card[data-agent="hostile"]').waitFor();
   assert.equal(await page.locator('.card').count(), before);
+});
+
+test('a run of 100,000 events is followed and looked back at, and no view freezes', async () => {
+  const flood = await begin(house, { pipeline: 'floods' });
+  await page.goto(`${house.base}/r/${flood}`);
+  await page.locator('.card[data-agent="flood.1"]').click();
+  const shown = async () => Number((await page.locator('.scrubber-label').textContent()).match(/event (\d+)/)[1]);
+  for (const [index, view] of ['timeline', 'conversation', 'board', 'graph'].entries()) {
+    const some = (index + 1) * 20_000;
+    await page.waitForFunction((n) => Number(/event (\d+)/.exec(document.querySelector('.scrubber-label').textContent)[1]) >= n, some, { timeout: 120_000 });
+    await page.keyboard.press(String(((index + 1) % 4) + 1));
+    await page.locator(`.view-${view}`).waitFor();
+  }
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor({ timeout: 120_000 });
+  assert.ok((await shown()) >= 99_000, `${await shown()} events`);
+  await page.keyboard.press('2');
+  await page.getByText(/^[\d,.]+ older turns are not shown/).waitFor();
+  const bars = await page.locator('.turn-bar').count();
+  assert.ok(bars >= 100 && bars <= 520, `${bars} turns are drawn`);
+  await page.goto(`${house.base}/r/${flood}/t/flood.1/3/1?at=5000`);
+  await page.getByText('the past, event 5000').waitFor();
+  await page.getByRole('combobox', { name: 'Turn' }).getByRole('option', { name: /^flood\.1\/3\/1/ }).waitFor({ state: 'attached' });
+  await page.getByRole('tab', { name: 'Output' }).click();
+  await page.locator('.inspector pre', { hasText: '<img src=x onerror="window.hacked=1">' }).waitFor();
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.deepEqual(page.problems, []);
 });

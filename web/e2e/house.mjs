@@ -3,6 +3,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request as ask } from 'node:http';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -89,6 +90,41 @@ export async function visit(house, path = '/', options = {}) {
   await useFolder(page);
   await enter(house, page, path);
   return page;
+}
+
+/** openWire is a network between a browser and a server that can be cut, or carry nothing more. */
+export async function openWire() {
+  const open = new Set();
+  let state = 'whole';
+  const proxy = createServer((request, response) => {
+    const { method, url, headers } = request;
+    const onward = ask(url, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.on('data', (bytes) => state === 'whole' && response.write(bytes));
+      answer.on('end', () => response.end());
+      answer.on('error', () => response.destroy());
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  });
+  proxy.on('connection', (socket) => {
+    if (state === 'cut') return socket.destroy();
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    socket.on('error', () => {});
+  });
+  await new Promise((done) => proxy.listen(0, '127.0.0.1', done));
+  return {
+    options: { proxy: { server: `http://127.0.0.1:${proxy.address().port}`, bypass: '<-loopback>' } },
+    cut() {
+      state = 'cut';
+      for (const socket of open) socket.destroy();
+    },
+    deafen: () => (state = 'deaf'),
+    mend: () => (state = 'whole'),
+    close: () => proxy.close(),
+  };
 }
 
 /** useFolder takes the page from a folder instead of the program, if SWARM_TEST_DIST names one: to try a page without `go build`. */

@@ -148,6 +148,21 @@ test('the palette pauses and resumes the run, and interrupts an agent', async ()
   await until('the cut turn', async () => (await call(house, 'GET', `/api/v1/runs/${team}/turns?agent=tester`)).turns.length > 1);
 });
 
+test('a reset cuts the turn of an agent and begins it anew', async () => {
+  await page.goto(`${house.base}/r/${team}/a/tester`);
+  await page.locator('.card[data-agent="tester"][data-status="streaming"]').waitFor();
+  const cut = await page.getByRole('combobox', { name: 'Turn' }).inputValue();
+  await page.locator('.inspector-head').getByRole('button', { name: 'Reset' }).click();
+  await page.getByText('tester begins its turn anew, in a new session.').waitFor();
+  const turn = page.getByRole('combobox', { name: 'Turn' });
+  await turn.locator(`option[value="${cut}"]`, { hasText: 'cancelled' }).waitFor({ state: 'attached' });
+  await until('the turn that was begun anew', async () => (await turn.inputValue()) !== cut);
+  await page.locator('.card[data-agent="tester"][data-status="streaming"]').waitFor();
+  await page.getByRole('log', { name: 'Output as it streams' }).getByText('tester begins').waitFor();
+  const { actions } = (await call(house, 'GET', `/api/v1/runs/${team}`)).run;
+  assert.ok(actions.some((one) => one.word === 'reset' && one.target === 'tester'), JSON.stringify(actions));
+});
+
 async function palette(words) {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Do anything' }).fill(words);
@@ -220,6 +235,21 @@ test('a comment on a line of a diff becomes a message to its author', async () =
   assert.ok(mail.some((one) => /roman\.go:\d+\n> package main .*\nName the package roman$/.test(one.payload.message)), JSON.stringify(mail));
 });
 
+test('two attempts stand beside each other', async () => {
+  const run = await begin(house, { pipeline: 'drafts' });
+  await page.goto(`${house.base}/r/${run}/t/draft/1/1?view=review`);
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
+  await page.getByRole('combobox', { name: 'beside' }).selectOption('draft/1/2');
+  for (const [turn, word] of [['draft/1/1', 'first'], ['draft/1/2', 'second']]) {
+    const side = page.getByRole('region', { name: turn });
+    await side.getByLabel(`Output of ${turn}`).getByText(`the ${word} draft`).waitFor();
+    await side.getByText('No file was changed.').waitFor();
+  }
+  const [left, right] = await Promise.all(['draft/1/1', 'draft/1/2'].map((turn) => page.getByRole('region', { name: turn }).boundingBox()));
+  assert.ok(left.x + left.width <= right.x && Math.abs(left.y - right.y) < 2, JSON.stringify([left, right]));
+  await check(page, 'two attempts');
+});
+
 test('an exported file opens without a server', async () => {
   const answer = await page.evaluate(async (run) => (await fetch(`/api/v1/runs/${run}/export?format=html`)).text(), team);
   const file = join(house.root, 'run.html');
@@ -250,7 +280,7 @@ test('a lost server and a reload lead back to the same picture', async () => {
 });
 
 test('axe finds nothing wrong, at three widths and in both themes', async () => {
-  for (const [width, colorScheme] of [[360, 'dark'], [1280, 'light'], [1280, 'dark'], [2560, 'light']]) {
+  for (const [width, colorScheme] of [[360, 'dark'], [1280, 'light'], [1280, 'dark'], [2880, 'light']]) {
     const one = await visit(house, '/', { colorScheme, viewport: { width, height: 900 } });
     await one.locator('.run-row').first().waitFor();
     await check(one, `runs ${width} ${colorScheme}`);

@@ -120,3 +120,30 @@ test('the graph fits again when the window becomes narrow', async () => {
   });
   await page.setViewportSize({ width: 1280, height: 800 });
 });
+
+/** start fills in the dialog that starts a run. */
+async function start(kind, text) {
+  await page.goto(house.base);
+  await page.getByRole('button', { name: 'Start a run' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Start a run' });
+  await dialog.getByRole('radio', { name: kind }).click();
+  await dialog.getByRole('textbox').fill(text);
+  await dialog.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.waitForURL(/\/r\/20/);
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
+}
+
+test('a line is started from the page, and its answer is shown', async () => {
+  await start('Line', '@greeter Good morning');
+  await page.locator('.card').first().click();
+  await page.locator('.inspector pre').getByText('Good morning').first().waitFor();
+});
+
+test('a query is started from the page, and the board has the answer of the swarm', async () => {
+  await start('Swarm', 'How deep is the lake?');
+  await page.locator('.card[data-agent="supervisor"]').waitFor();
+  await page.keyboard.press('4');
+  await page.getByLabel('Answer', { exact: true }).getByText('The lake is 40 m deep').waitFor();
+  assert.equal(await page.locator('.task').count(), 3);
+  await check(page, 'the board of a swarm');
+});

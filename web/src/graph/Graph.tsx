@@ -76,7 +76,7 @@ function Canvas() {
   const width = useFlow((state) => state.width);
   useEffect(() => {
     if (size === 0 || width === 0) return;
-    const timer = setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: innerWidth > 2000 ? 1.7 : 1.1 }));
+    const timer = setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: widest() }));
     return () => clearTimeout(timer);
   }, [flow, size, width]); // the window changes it, and the inspector beside the graph
 
@@ -116,7 +116,7 @@ function Canvas() {
           onClick={() => {
             setPlaces({});
             writePlaces(run, {});
-            setTimeout(() => void flow.fitView({ padding: 0.12 }));
+            setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: widest() }));
           }}
         >
           ↺
@@ -126,6 +126,9 @@ function Canvas() {
     </ReactFlow>
   );
 }
+
+/** widest is how large a small graph becomes: as large as it can be read well, and larger on a large screen. */
+const widest = () => (innerWidth > 2800 ? 2 : innerWidth > 2000 ? 1.7 : 1.1);
 
 /** usePositions places the cards anew only when cards or edges come or go, never when a status changes. */
 function usePositions(shown: Card[], paths: Arrow[]): Record<string, Point> {

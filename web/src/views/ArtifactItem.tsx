@@ -17,7 +17,7 @@ export function ArtifactItem({ run, artifact }: { run: string; artifact: Artifac
     <li className="artifact">
       <details onToggle={(event) => event.currentTarget.open && void open()}>
         <summary>
-          <code>{excerpt(artifact.ref, 120)}</code> <span className="dim small num">{bytes(artifact.bytes)}</span>{' '}
+          <code title={artifact.ref}>{excerpt(artifact.name || artifact.ref, 120)}</code> <span className="dim small">{artifact.kind}</span> <span className="dim small num">{bytes(artifact.bytes)}</span>{' '}
           <span className="dim small">
             {artifact.agent} {clockOf(artifact.time)}
           </span>
@@ -29,10 +29,11 @@ export function ArtifactItem({ run, artifact }: { run: string; artifact: Artifac
 }
 
 async function read(run: string, artifact: Artifact): Promise<string> {
+  const path = artifact.ref.replace(/^[a-z]+:\/\//, ''); // KIND/ID; the name is only what it is called
   const past = exportedRun();
-  if (past) return past.artifacts?.[`${artifact.kind}/${artifact.name}`] ?? 'This file has no copy of the artifact.';
+  if (past) return past.artifacts?.[path] ?? 'This file has no copy of the artifact.';
   if (artifact.bytes > mostShown) return `The artifact has ${bytes(artifact.bytes)}: too much to show here.`;
-  const parts = [run, 'artifacts', artifact.kind, artifact.name].map(encodeURIComponent);
+  const parts = [run, 'artifacts', ...path.split('/')].map(encodeURIComponent);
   const answer = await fetch(`/api/v1/runs/${parts.join('/')}`);
   if (!answer.ok) throw new Error();
   return answer.text();
