@@ -14,7 +14,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build web install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench pictures clean FORCE
+.PHONY: help demo build web install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench bench-page pictures clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,9 +100,15 @@ loops:
 bench: build ## Measure, each figure beside its floor
 	@$(GO) run ./bench -swarm bin/swarm
 
-pictures: build ## Make docs/pictures from recordings of the real program in a terminal
+bench-page: build ## Measure the web page in Chromium
+	@sh scripts/browser.sh
+	@node web/e2e/measure.mjs bin/swarm
+
+pictures: build ## Make docs/pictures from recordings of the real program in a terminal and in Chromium
 	@sh scripts/terminal.sh
+	@sh scripts/browser.sh
 	node scripts/pictures.mjs bin/swarm docs/pictures
+	node web/e2e/pictures.mjs bin/swarm docs/pictures
 
 clean: ## Remove what was built
 	rm -rf bin web/node_modules web/src/api/schema.d.ts
