@@ -28,6 +28,8 @@ type StoredEnvelope struct {
 	// Client is the key of the MCP client that wrote it for a person; "" = none did. The sender is the
 	// person all the same, so agents read it as the person's.
 	Client string `json:"client,omitempty"`
+	// Edited is who has changed the text for a fork; nil = it is the sender's.
+	Edited *Actor `json:"edited,omitempty"`
 }
 
 // MadeID is the prefix of ids that the runtime derives from an envelope's content. No sender may

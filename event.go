@@ -305,6 +305,9 @@ func PlanQuestionID(n int) string {
 // PlanEditKey is the key of the plan that a person's change to the plan of a question adds.
 func PlanEditKey(question string) string { return "plan:edit:" + question }
 
+// DivisionKey is the key of the plan that adds the agents which a turn of the supervisor names.
+func DivisionKey(turn string) string { return "plan:division:" + turn }
+
 // AsksAboutPlan says whether an approval with this id is about a plan.
 func AsksAboutPlan(id string) bool {
 	return id == PlanQuestion || strings.HasPrefix(id, PlanQuestion+"/")
@@ -733,6 +736,8 @@ type CallEnd struct {
 	// one.
 	Wrote       int64 `json:"wrote,omitempty"`
 	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
+	// Want is, of a turn of a swarm that is carried over, what it was for: as [TurnStart.Want].
+	Want string `json:"want,omitempty"`
 }
 
 // A Limit is a limit of a provider that is reached, such as a number of tokens in five hours.

@@ -157,10 +157,13 @@ func FirstAttempt(turn TurnID) TurnID {
 	return turn
 }
 
-// An EditedPrompt is the text that a turn gets in the place of its prompt.
+// An EditedPrompt is the text that a turn gets in the place of its prompt, in each of its attempts.
 type EditedPrompt struct {
 	Turn TurnID `json:"turn"`
 	Text Hash   `json:"text"`
+	// Upto is the last event whose mail the person had before them. Later mail comes after the text. 0
+	// means that no mail does.
+	Upto int64 `json:"upto,omitempty"`
 }
 
 // A Dependency is a task that another task waits for.
@@ -337,6 +340,9 @@ type Swarm struct {
 	Replan     bool          `json:"replan,omitempty"`   // the supervisor plans anew when a worker fails, or somebody writes to it
 	By         TurnID        `json:"by,omitempty"`       // the turn of the supervisor that names the subtasks; "" = none did
 	Entries    []Subtask     `json:"entries,omitempty"`  // entries of the task list that this plan adds, or that its agents claim
+	// Names is the run whose agents have the same names: this one carries their turns over. "" = the names
+	// are the run's own.
+	Names RunID `json:"names,omitempty"`
 	// Workspace is the folder of the agents that name no root; absolute. "" = one in the state folder.
 	Workspace string `json:"workspace,omitempty"`
 	// Taken are the names that no agent gets: the workspace had a report under each of them before the

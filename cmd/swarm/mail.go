@@ -192,6 +192,9 @@ func state(e *view.Envelope) string {
 	case r.Overdue != "":
 		text += ", its reply is overdue"
 	}
+	if r.Edited != nil {
+		text += ", edited by " + term.Escape(r.Edited.String())
+	}
 	return text
 }
 

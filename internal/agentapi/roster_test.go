@@ -28,7 +28,7 @@ func TestRosterOfALargeSwarm(t *testing.T) {
 		team.Add(&p)
 		divided := team.Workers("r", subtasks)
 		add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(p)},
-			swarm.Event{Kind: swarm.PlanAdded, Key: divisionKey(""), Data: swarm.Encode(divided)})
+			swarm.Event{Kind: swarm.PlanAdded, Key: swarm.DivisionKey(""), Data: swarm.Encode(divided)})
 		s := &Service{Run: "r", Log: log}
 		for _, of := range []string{divided.Agents[0].Name, divided.Agents[size/2].Name, divided.Agents[size-1].Name, swarm.Supervisor} {
 			state, _, err := s.SwarmState(of)

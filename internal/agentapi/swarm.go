@@ -187,14 +187,11 @@ func (s *Service) Weighed(known int64) (ids, agents []string, err error) {
 	return s.taskIDs(), agents, nil
 }
 
-// divisionKey is the key of the plan that adds what a turn of the supervisor names.
-func divisionKey(turn string) string { return "plan:division:" + turn }
-
 // Divide adds an agent for each subtask that a turn of the supervisor names, and sends the messages
 // that it names. Without a turn, one agent gets the whole query. It returns the sequence number of
 // the last event. Repeating it finds the plan in the log and does nothing.
 func (s *Service) Divide(ctx context.Context, fence int64, turn string) (int64, error) {
-	if e, done, err := s.Log.Find(divisionKey(turn)); err != nil || done {
+	if e, done, err := s.Log.Find(swarm.DivisionKey(turn)); err != nil || done {
 		return e.Seq, err
 	}
 	answer, err := s.answerOf(turn)
@@ -238,7 +235,7 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 	p := s.growth.Workers(s.Run, kept)
 	p.Swarm.By = swarm.TurnID(turn)
 	p.Swarm.Entries = slices.Clone(subtasks[len(kept):])
-	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: divisionKey(turn), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
+	events := []swarm.Event{{Kind: swarm.PlanAdded, Key: swarm.DivisionKey(turn), To: swarm.ToLoop(swarm.RootLoop), Agent: swarm.Supervisor, Data: swarm.Encode(p)}}
 	events = append(events, unknown...)
 	if len(dropped) > 0 { // they stay open in the task list, so the answer is told that nobody has done them
 		why := swarm.Reason{Reason: "the query has more subtasks than there may be agents; left out: " + strings.Join(dropped, ", "),

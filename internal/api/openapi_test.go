@@ -315,7 +315,7 @@ tasks:
 	forked := decode[begun](t, ask(201, "POST", runs+"/fork", "", `{"at":"b/1/1","edit":"Say it again."}`, "id", first))
 	h.settle(forked.Run)
 	ask(200, "GET", runs, "", "", "id", forked.Run)
-	for _, wrong := range []string{`{}`, `{"at":"nosuch"}`, `{"at":"b","edit":" "}`} {
+	for _, wrong := range []string{`{}`, `{"at":"nosuch"}`, `{"at":"b","edit":" "}`, `{"at":"b","message":"goal"}`, `{"at":"b","edit":"x","message":"nosuch"}`} {
 		ask(400, "POST", runs+"/fork", "", wrong, "id", first)
 	}
 	ask(200, "GET", runs, "?lists=false", "", "id", first)

@@ -125,10 +125,11 @@ func (a *API) retryRun(r *http.Request) (reply, error) {
 // forkRun starts a new run that begins where a turn of this one began.
 func (a *API) forkRun(r *http.Request) (reply, error) {
 	var body struct {
-		At   string  `json:"at"`
-		Edit *string `json:"edit"`
+		At      string  `json:"at"`
+		Edit    *string `json:"edit"`
+		Message string  `json:"message"`
 	}
-	if err := errors.Join(ask(r).err, readBody(r, &body, "at", "edit")); err != nil {
+	if err := errors.Join(ask(r).err, readBody(r, &body, "at", "edit", "message")); err != nil {
 		return reply{}, err
 	}
 	if body.At == "" {
@@ -138,7 +139,7 @@ func (a *API) forkRun(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	b, err := a.Control.Fork(s.ID, body.At, body.Edit)
+	b, err := a.Control.Fork(s.ID, body.At, body.Edit, body.Message)
 	if err != nil {
 		return reply{}, err
 	}

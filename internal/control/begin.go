@@ -51,23 +51,31 @@ func (c *Control) Retry(id swarm.RunID, from string) (*Begin, error) {
 }
 
 // Fork returns a run that begins where a turn of another began, and carries over all turns before it.
-// With edit, the turn has this prompt.
-func (c *Control) Fork(id swarm.RunID, at string, edit *string) (*Begin, error) {
+// With edit, the turn has this prompt; or a message that is read there has this text.
+func (c *Control) Fork(id swarm.RunID, at string, edit *string, message string) (*Begin, error) {
 	if err := c.maySteer(id); err != nil {
 		return nil, err
 	}
-	var text []byte
-	if edit != nil {
-		if strings.TrimSpace(*edit) == "" || strings.ContainsRune(*edit, 0) || !utf8.ValidString(*edit) {
-			return nil, swarm.Errorf(swarm.BadInput, "the edited prompt is empty, or is no text").WithHint("write the whole prompt of the turn, or leave the edit out")
-		}
-		text = []byte(*edit)
+	f := run.Fork{At: at, Message: message, Actor: c.Caller.Actor()}
+	args := []string{"fork", string(id), "--at", at}
+	what, whole := "prompt", "the whole prompt of the turn"
+	if message != "" {
+		what, whole, args = "message", "the whole text of the message", append(args, "--message", message)
 	}
-	again, err := run.PlanFork(c.Home, id, at, text)
+	switch {
+	case edit == nil && message != "":
+		return nil, swarm.Errorf(swarm.BadInput, "there is no new text for the message %s", swarm.Quote(message)).WithHint("give the text: --edit FILE, or {\"edit\": …} over HTTP")
+	case edit == nil:
+	case strings.TrimSpace(*edit) == "" || strings.ContainsRune(*edit, 0) || !utf8.ValidString(*edit):
+		return nil, swarm.Errorf(swarm.BadInput, "the edited %s is empty, or is no text", what).WithHint("write %s, or leave the edit out", whole)
+	default:
+		f.Edit = []byte(*edit)
+	}
+	again, err := run.PlanFork(c.Home, id, f)
 	if err != nil {
 		return nil, err
 	}
-	return beginRetry(again, []string{"fork", string(id), "--at", at}), nil
+	return beginRetry(again, args), nil
 }
 
 // beginRetry returns a run that retries an ended one.

@@ -109,7 +109,7 @@ func (t *Team) Workers(run swarm.RunID, subtasks []swarm.Subtask) *swarm.Plan {
 			}
 		}
 		for taken := s.Agent == ""; taken; next++ {
-			s.Agent = station.Name(run, next)
+			s.Agent = station.Name(cmp.Or(first.Names, run), next)
 			_, taken = t.find(s.Agent) // a person may have named one so
 			taken = taken || slices.Contains(first.Taken, s.Agent)
 		}

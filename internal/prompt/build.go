@@ -117,22 +117,31 @@ func Build(t Turn) (Prompt, error) {
 	return Prompt{string(a.text), a.spans}, nil
 }
 
-// Edited returns the prompt with a person's text in its place. If another attempt of the turn failed with
-// that text, what the prompt says of earlier attempts comes after it.
-func (p Prompt) Edited(text string, again bool) Prompt {
-	edited := Prompt{text, []swarm.Span{{From: FromEdit, End: len(text)}}}
-	i := slices.IndexFunc(p.Spans, func(s swarm.Span) bool { return s.From == FromRetry || s.From == FromSent })
-	if !again || i < 1 {
-		return edited
+// Edited returns a prompt that a person has written in the place of another, with the sections of a turn that
+// came later: mail, and why earlier attempts failed. A system part that they left as it was stays one.
+func (p Prompt) Edited(text string, later Turn) (Prompt, error) {
+	rest, err := Build(later)
+	if err != nil {
+		return Prompt{}, err
 	}
-	text = strings.TrimRight(text, newlines)
-	rest := p.Spans[i-1:] // from the empty line before it
-	edited.Text, edited.Spans[0].End = text+p.Text[rest[0].Start:], len(text)
-	for _, s := range rest {
-		s.Start, s.End = s.Start-rest[0].Start+len(text), s.End-rest[0].Start+len(text)
+	if rest.Text != "" {
+		text = strings.TrimRight(text, newlines)
+	}
+	edited := Prompt{text, []swarm.Span{{From: FromEdit, End: len(text)}}}
+	if system, _ := p.SplitSystem(); system != "" && len(text) > len(system) && strings.HasPrefix(text, system) {
+		edited.Spans = []swarm.Span{{From: FromSystem, End: len(system)}, {From: FromEdit, Start: len(system), End: len(text)}}
+	}
+	if rest.Text == "" {
+		return edited, nil
+	}
+	edited.Spans = append(edited.Spans, swarm.Span{From: FromSeparator, Start: len(text), End: len(text) + len(emptyLine)})
+	edited.Text += emptyLine
+	for _, s := range rest.Spans {
+		s.Start, s.End = s.Start+len(edited.Text), s.End+len(edited.Text)
 		edited.Spans = append(edited.Spans, s)
 	}
-	return edited
+	edited.Text += rest.Text
+	return edited, nil
 }
 
 // pages is a pool of buffers in which prompts are assembled. A prompt grows piece by piece, and its

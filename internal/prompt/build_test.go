@@ -168,17 +168,25 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEditedPrompt: a person's text stands for the whole prompt, and in another attempt what earlier
-// ones have said comes after it, with its origin.
+// TestEditedPrompt: a person's text stands for the whole prompt, and what came later stands after it, with
+// its origin.
 func TestEditedPrompt(t *testing.T) {
 	made, err := Build(Turn{Task: "code", Text: Template{Parts: plain("Code it.")}, Failures: []Failure{{Attempt: 1, Reason: "broken"}}, Sent: []string{"half"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := made.Edited("Mine.\n", false); first.Text != "Mine.\n" || len(first.Spans) != 1 {
-		t.Errorf("the first attempt has %q, %v", first.Text, first.Spans)
+	if first, err := made.Edited("Mine.\n", Turn{}); err != nil || first.Text != "Mine.\n" || len(first.Spans) != 1 {
+		t.Errorf("the first attempt has %q, %v, %v", first.Text, first.Spans, err)
 	}
-	again, at := made.Edited("Mine.\n", true), 0
+	swarms := Prompt{"You are one.\n\nDo it.\n", []swarm.Span{{From: FromSystem, End: 13}, {From: KindText, Start: 13, End: 21}}}
+	if kept, err := swarms.Edited("You are one.\n\nDo more.\n", Turn{}); err != nil || kept.Spans[0] != swarms.Spans[0] || kept.Spans[1] != (swarm.Span{From: FromEdit, Start: 13, End: 23}) {
+		t.Errorf("with the system part as it was: %v, %v", kept.Spans, err)
+	}
+	again, err := made.Edited("Mine.\n", Turn{Inbox: "A message.", Failures: []Failure{{Attempt: 1, Reason: "broken"}}, Sent: []string{"half"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
 	var from []string
 	for _, s := range again.Spans {
 		if s.Start != at {
@@ -188,10 +196,10 @@ func TestEditedPrompt(t *testing.T) {
 			from = append(from, s.From)
 		}
 	}
-	if at != len(again.Text) || !slices.Equal(from, []string{FromEdit, FromRetry, FromSent}) {
+	if at != len(again.Text) || !slices.Equal(from, []string{FromEdit, FromInbox, FromRetry, FromSent}) {
 		t.Errorf("the spans %v end at %d of %d", from, at, len(again.Text))
 	}
-	if strings.Contains(again.Text, "Code it.") || !strings.HasPrefix(again.Text, "Mine.\n\n--- Why attempt 1 failed ---\nbroken\n--- End ---\n") {
+	if strings.Contains(again.Text, "Code it.") || !strings.HasPrefix(again.Text, "Mine.\n\nA message.\n\n--- Why attempt 1 failed ---\nbroken\n--- End ---\n") {
 		t.Errorf("another attempt has %q", again.Text)
 	}
 }

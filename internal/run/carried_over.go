@@ -3,8 +3,10 @@ package run
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"swarm"
+	"swarm/internal/agentapi"
 )
 
 // firstCarriedOver is the number of the first carried over event in the log of the new run. The
@@ -16,19 +18,30 @@ const firstCarriedOver = 3
 type carriedOver struct {
 	ends   []swarm.Event
 	turns  map[swarm.TurnID]bool // the turns that are carried over
-	stored []swarm.Event         // mail, artifacts, topic entries
+	stored []swarm.Event         // mail, artifacts, topic entries, and how the team has grown
 	used   []swarm.Event         // which mail was consumed
 	// collected is what workers delivered at desks, by turn: those that depend on them get it again.
 	collected map[swarm.TurnID]swarm.Event
+	actions   map[swarm.TurnID][]swarm.Event // of a swarm, by turn: the ends of its action
+	wants     map[swarm.TurnID]string        // of a swarm: what turns were for
 
 	out    []swarm.Event                 // the events in the order of the new log
 	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
+	mail   map[string][]renumbered       // by receiver, in the order of the new numbers
 }
+
+// renumbered is an envelope's number in the old log and in the new one.
+type renumbered struct{ old, new int64 }
 
 // collectCarriedOver reads the log of the run that is retried or forked, up to an event. keeps says of
 // the end of a turn whether it is carried over.
+//
+// A turn that was carried over into this run counts where that is recorded. Those records have the order
+// of the run in which the turns ran; a loop comes by such turns in any order.
 func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) (*carriedOver, error) {
-	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{}}
+	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{},
+		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, mail: map[string][]renumbered{}}
+	grown := growthEvents{turns: map[string]swarm.TurnID{}, dealt: map[string]bool{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
@@ -43,21 +56,132 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 			k.collected[e.Turn] = *e
 		case swarm.HandoffConsumed:
 			k.used = append(k.used, *e)
-		case swarm.TurnEnded:
-			end, err := swarm.Body[swarm.CallEnd](e)
-			if err != nil {
-				return nil, err
+		case swarm.PlanAdded, swarm.ApprovalAsked, swarm.ApprovalAnswered:
+			if grown.isGrowth(e) {
+				k.stored = append(k.stored, *e)
 			}
-			if end.Output != "" && keeps(e) {
-				k.ends, k.turns[e.Turn] = append(k.ends, *e), true
+		case swarm.TurnStarted:
+			if grown.swarm {
+				err = k.noteWant(e)
 			}
+		case swarm.TurnCarriedOver, swarm.TurnEnded, swarm.ActionEnded:
+			err = k.noteEnd(e, keeps)
+		}
+		if err == nil {
+			err = grown.note(e)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	stays := func(e swarm.Event) bool { return k.turns[e.Turn] || e.Turn == "" && e.Agent == swarm.User }
-	k.used = slices.DeleteFunc(k.used, func(e swarm.Event) bool { return !stays(e) })
-	// Any carried over text may name an artifact, so all artifacts are carried over.
-	k.stored = slices.DeleteFunc(k.stored, func(e swarm.Event) bool { return e.Kind != swarm.ArtifactStored && !stays(e) })
+	k.used = slices.DeleteFunc(k.used, func(e swarm.Event) bool { return !k.turns[e.Turn] && (e.Turn != "" || e.Agent != swarm.User) })
+	readers, err := k.readers()
+	if err != nil {
+		return nil, err
+	}
+	k.stored = slices.DeleteFunc(k.stored, func(e swarm.Event) bool {
+		switch e.Kind {
+		case swarm.ArtifactStored: // any carried over text may name it
+			return false
+		case swarm.PlanAdded, swarm.ApprovalAsked, swarm.ApprovalAnswered:
+			return !grown.stays(&e, k.turns)
+		case swarm.HandoffStored:
+			if e.Turn == "" && e.Agent != swarm.User { // the run itself wrote it, or its sender had asked for the receiver
+				return !grown.stays(&e, k.turns) && readers.of(e) < 0
+			}
+		}
+		return !k.turns[e.Turn] && (e.Turn != "" || e.Agent != swarm.User)
+	})
 	return k, nil
+}
+
+// noteWant notes what a turn of a swarm is for.
+func (c *carriedOver) noteWant(e *swarm.Event) error {
+	start, err := swarm.Body[swarm.TurnStart](e)
+	c.wants[e.Turn] = start.Want
+	return err
+}
+
+// noteEnd notes the end of a turn, or of an action, as it was in this run or in the one before.
+func (c *carriedOver) noteEnd(e *swarm.Event, keeps func(end *swarm.Event) bool) error {
+	end, err := swarm.Body[swarm.CallEnd](e)
+	switch {
+	case err != nil || e.Kind != swarm.TurnCarriedOver && end.CarriedOver: // it was noted where that is recorded
+		return err
+	case end.ID != string(e.Turn): // an action
+		c.actions[e.Turn] = append(c.actions[e.Turn], *e)
+		return nil
+	case end.Output == "", !keeps(e):
+		return nil
+	}
+	if end.Want != "" {
+		c.wants[e.Turn] = end.Want
+	}
+	if c.turns[e.Turn] { // it was done again all the same
+		c.ends = slices.DeleteFunc(c.ends, func(old swarm.Event) bool { return old.Turn == e.Turn })
+	}
+	c.ends, c.turns[e.Turn] = append(c.ends, *e), true
+	return nil
+}
+
+// growthEvents say which requests for agents and edges a run has, and which were dealt with. The agents of a
+// swarm come with its divisions, which the loop makes again; so its requests are none of them.
+type growthEvents struct {
+	swarm bool
+	turns map[string]swarm.TurnID // by request: the turn that made it
+	dealt map[string]bool         // requests whose answer was carried out
+}
+
+// isGrowth reports whether an event is about a request for an agent or an edge, and notes the request.
+func (g *growthEvents) isGrowth(e *swarm.Event) bool {
+	id, about := g.request(e)
+	if e.Kind == swarm.ApprovalAsked && about {
+		g.turns[id] = e.Turn
+	}
+	_, known := g.turns[id]
+	return about && known && !g.swarm
+}
+
+// request returns the id of the request that an event is about.
+func (g *growthEvents) request(e *swarm.Event) (id string, ok bool) {
+	switch e.Kind {
+	case swarm.ApprovalAsked:
+		asked, err := swarm.Body[swarm.Approval](e)
+		return asked.ID, err == nil && asked.Growth != nil
+	case swarm.ApprovalAnswered:
+		return strings.CutPrefix(e.Key, swarm.AnsweredKey(""))
+	case swarm.PlanAdded:
+		return strings.CutPrefix(e.Key, swarm.GrantedKey(""))
+	}
+	id, ok, err := agentapi.AnswerTo(e)
+	return id, ok && err == nil
+}
+
+// note notes the rules of the run, and the requests that were dealt with.
+func (g *growthEvents) note(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.PlanAdded:
+		if e.Key == planKey {
+			p, err := swarm.PlanOf(e)
+			g.swarm = err == nil && p.Swarm != nil
+			return err
+		}
+	case swarm.HandoffStored:
+		if id, ok := g.request(e); ok {
+			g.dealt[id] = true
+		}
+	}
+	return nil
+}
+
+// stays reports whether an event about a request is carried over. Its agent may ask again, and gets the same
+// answer. A request of a turn that is done again, which was not dealt with, is dropped.
+func (g *growthEvents) stays(e *swarm.Event, turns map[swarm.TurnID]bool) bool {
+	if e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator && e.Agent != swarm.Supervisor {
+		return !g.swarm // the instructions of an agent that has joined
+	}
+	id, ok := g.request(e)
+	return ok && !g.swarm && (g.dealt[id] || turns[g.turns[id]])
 }
 
 // arrange puts the events into the order of the new log.
@@ -78,10 +202,13 @@ func (c *carriedOver) arrange() error {
 				unread = append(unread, e)
 				continue
 			}
+			if err := c.addMail(e); err != nil {
+				return err
+			}
+			upto[reader] = c.last()
+			continue
 		}
-		if seq := c.add(e); reader >= 0 {
-			upto[reader] = seq
-		}
+		c.add(e)
 	}
 	cursor := map[string]int64{}
 	for i, e := range c.used {
@@ -94,26 +221,64 @@ func (c *carriedOver) arrange() error {
 		c.add(e)
 	}
 	for _, e := range unread {
-		c.add(e)
+		if err := c.addMail(e); err != nil {
+			return err
+		}
 	}
 	for _, e := range c.ends {
 		end, err := swarm.Body[swarm.CallEnd](&e)
 		if err != nil {
 			return err
 		}
-		end.Inputs = c.inputs[e.Turn]
+		end.Inputs, end.Want = c.inputs[e.Turn], c.wants[e.Turn]
 		c.add(swarm.Event{Kind: swarm.TurnCarriedOver, Key: swarm.CarriedOverKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
 		if delivered, ok := c.collected[e.Turn]; ok {
 			c.add(delivered)
+		}
+		for _, e := range c.actions[e.Turn] {
+			end, err := swarm.Body[swarm.CallEnd](&e)
+			if err != nil {
+				return err
+			}
+			e.Kind, e.Key, e.To = swarm.TurnCarriedOver, swarm.CarriedOverKey(swarm.TurnID(end.ID)), ""
+			c.add(e)
 		}
 	}
 	return nil
 }
 
-// add appends an event and returns its number in the new log.
-func (c *carriedOver) add(e swarm.Event) int64 {
+// add appends an event.
+func (c *carriedOver) add(e swarm.Event) {
 	c.out = append(c.out, swarm.Event{Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, To: e.To, Key: e.Key, Data: e.Data})
-	return firstCarriedOver + int64(len(c.out)) - 1
+}
+
+// addMail appends an envelope. The number of the mail that its sender had read becomes a new one.
+func (c *carriedOver) addMail(e swarm.Event) error {
+	stored, err := swarm.Body[swarm.StoredEnvelope](&e)
+	if err != nil {
+		return err
+	}
+	if stored.Read > 0 {
+		stored.Read = c.number(stored.FromNodeID, stored.Read)
+		e.Data = swarm.Encode(stored)
+	}
+	c.add(e)
+	c.mail[e.To] = append(c.mail[e.To], renumbered{e.Seq, c.last()})
+	return nil
+}
+
+// last is the number of the last event in the new log.
+func (c *carriedOver) last() int64 { return firstCarriedOver + int64(len(c.out)) - 1 }
+
+// number returns the new number of the last envelope for an agent up to an old number. If there is none, it
+// is a number before all mail.
+func (c *carriedOver) number(agent string, old int64) int64 {
+	for _, m := range slices.Backward(c.mail[swarm.ToAgent(agent)]) {
+		if m.old <= old {
+			return m.new
+		}
+	}
+	return firstCarriedOver - 1
 }
 
 // readers say which turn has read which mail, by receiver and in order.

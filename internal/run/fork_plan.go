@@ -1,23 +1,34 @@
 package run
 
 import (
-	"strconv"
+	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"swarm"
+	"swarm/internal/mail"
 	"swarm/internal/plan"
 	"swarm/internal/statedir"
 )
 
+// A Fork says where a new run begins, and what a person has changed there.
+type Fork struct {
+	At      string // the turn; a task alone is its last one
+	Edit    []byte // what the person has written; nil = nothing is changed
+	Message string // the id of the message whose text it is; "" = it is the prompt of the turn
+	Actor   swarm.Actor
+}
+
 // PlanFork reads a run and works out a new run that begins where a turn began. Every turn that ended
 // before is carried over, as by a retry, with its mail, topics and artifacts. Everything else is done
-// again. If edit is not nil, it is the prompt of that turn.
-func PlanFork(h *statedir.Home, id swarm.RunID, at string, edit []byte) (*RetryPlan, error) {
+// again.
+func PlanFork(h *statedir.Home, id swarm.RunID, f Fork) (*RetryPlan, error) {
 	reader, err := OpenReader(h, id)
 	if err != nil {
 		return nil, err
 	}
-	t, err := reader.Turn(at)
+	t, err := reader.Turn(f.At)
 	_ = reader.Close()
 	if err != nil {
 		return nil, err
@@ -27,65 +38,179 @@ func PlanFork(h *statedir.Home, id swarm.RunID, at string, edit []byte) (*RetryP
 		return nil, err
 	}
 	defer log.Close()
-	point, begun, err := log.Find(swarm.StartKey(t.ID, 1))
-	if err == nil && !begun { // it was carried over, or refused before its start
-		point, _, err = log.Find(swarm.EndKey(string(t.ID)))
-	}
+	point, err := findPoint(log, t.ID)
 	if err != nil {
 		return nil, err
 	}
-	// An attempt of the same iteration that was cut is not carried over. The first one that is done again
-	// stands for the turn.
-	task, iteration := plan.OfTurn(t.ID)
-	again, kept := t.ID, map[swarm.TurnID]bool{}
-	last := map[string]int{} // by task: its last iteration
-	for i, part := range a.parts() {
-		last[part.Name] = v.At(i).Iterations
+	k, err := collectCarriedOver(log, func(*swarm.Event) bool { return true }, point.seq)
+	if err != nil {
+		return nil, err
 	}
-	if _, known := last[task]; !known {
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "%s joined the run later, and a fork begins with the agents of the plan", task).
-			WithHint("fork the run at an earlier turn of another agent")}
+	if a.Plan.Swarm != nil {
+		if err := a.nameAgents(log, point.seq); err != nil {
+			return nil, err
+		}
 	}
-	keeps := func(e *swarm.Event) bool { return e.Seq < point.Seq }
+	var changed *swarm.Event
+	if f.Message != "" {
+		if changed, err = k.editMessage(log, a, t.ID, f); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.arrange(); err != nil {
+		return nil, err
+	}
+	task, iteration, attempt := plan.SplitTurn(t.ID)
 	done := map[string]bool{} // tasks that are carried over whole: those that depend on them find their desks
-	for e, err := range swarm.Events(log, 0) {
+	for i, part := range a.parts {
+		done[part.Name] = part.Name != task && k.completed(part.Name, v.At(i).Iterations)
+	}
+	if err := a.findDesks(h, log, func(name string) bool { return !done[name] }); err != nil {
+		return nil, err
+	}
+	a.keepEdit(k, func(turn swarm.TurnID) bool {
+		same := swarm.FirstAttempt(turn) == swarm.FirstAttempt(t.ID)
+		return f.Edit == nil && !k.turns[turn] && (same || point.isBefore(log, turn))
+	})
+	if err := a.take(log, k); err != nil {
+		return nil, err
+	}
+	if changed != nil {
+		a.CarriedOver = append(a.CarriedOver, *changed)
+	}
+	if f.Edit != nil && f.Message == "" {
+		// An attempt of the same iteration that was cut is not carried over. The first one that is done again
+		// stands for the turn.
+		for attempt > 1 && !k.turns[swarm.NewTurnID(task, iteration, attempt-1)] {
+			attempt--
+		}
+		a.Plan.Edited = &swarm.EditedPrompt{Turn: swarm.NewTurnID(task, iteration, attempt), Text: swarm.HashOf(f.Edit), Upto: k.number(a.agentOf(t.ID), point.mail)}
+		a.Bodies = append(a.Bodies, f.Edit)
+	}
+	return a, nil
+}
+
+// A forkPoint is where a turn began.
+type forkPoint struct {
+	seq  int64 // the event that says so: everything before it is kept
+	mail int64 // the last event whose mail the turn's prompt has
+}
+
+// findPoint finds where a turn began. One that was carried over has no start, and neither has one that was
+// refused before it.
+func findPoint(log swarm.RunLog, turn swarm.TurnID) (forkPoint, error) {
+	e, ok, err := log.Find(swarm.StartKey(turn, 1))
+	if err != nil {
+		return forkPoint{}, err
+	}
+	if ok {
+		start, err := swarm.Body[swarm.TurnStart](&e)
+		return forkPoint{e.Seq, start.Inputs.Upto}, err
+	}
+	for _, key := range []string{swarm.CarriedOverKey(turn), swarm.EndKey(string(turn))} {
+		if e, ok, err := log.Find(key); err != nil || ok {
+			return forkPoint{e.Seq, e.Seq}, err
+		}
+	}
+	return forkPoint{}, swarm.Errorf(swarm.BadInput, "the turn %s has not begun", turn).WithHint("wait until it has, or name an earlier turn")
+}
+
+// isBefore reports whether a turn had begun before the point. Then its inputs are the same again.
+func (p forkPoint) isBefore(log swarm.RunLog, turn swarm.TurnID) bool {
+	e, ok, err := log.Find(swarm.StartKey(turn, 1))
+	return err == nil && ok && e.Seq < p.seq
+}
+
+// completed reports whether the turn of a task's last iteration is carried over, and succeeded.
+func (c *carriedOver) completed(task string, iterations int) bool {
+	return slices.ContainsFunc(c.ends, func(e swarm.Event) bool {
+		of, iteration := plan.OfTurn(e.Turn)
+		end, err := swarm.Body[swarm.CallEnd](&e)
+		return of == task && iteration == iterations && err == nil && end.Status == swarm.CallOK
+	})
+}
+
+// nameAgents gives the agents of a swarm the names that they had, so that their turns can be carried over.
+// The loop adds them again as the supervisor's turns say. Those that came in another way may come in
+// another order, and would have other names.
+func (p *RetryPlan) nameAgents(log swarm.RunLog, before int64) error {
+	keys, err := log.Keys(swarm.GrantedKey(""))
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		e, _, err := log.Find(key)
+		if err != nil {
+			return err
+		}
+		if e.Seq < before && key != planKey && !strings.HasPrefix(key, swarm.DivisionKey("")) {
+			return &StateError{swarm.Errorf(swarm.BadInput, "agents joined the swarm %s before that turn, and not by its supervisor's plan", p.Start.ID).
+				WithHint("fork it at an earlier turn: swarm show %s lists them; or ask again: swarm solve %s", p.Start.ID, swarm.Quote(p.Plan.Name))}
+		}
+	}
+	rules := *p.Plan.Swarm
+	if rules.Names == "" {
+		rules.Names = p.Start.ID
+	}
+	p.Plan.Swarm = &rules
+	return nil
+}
+
+// editMessage replaces the text of a message that the new run has and no turn in it has read. It returns the
+// notice that says so.
+func (c *carriedOver) editMessage(log swarm.RunLog, a *RetryPlan, at swarm.TurnID, f Fork) (*swarm.Event, error) {
+	if len(f.Edit) > mail.MaxMessage {
+		return nil, swarm.Errorf(swarm.BadInput, "the message has %d bytes; %d are allowed", len(f.Edit), mail.MaxMessage).WithHint("put the rest into a file, and name the file")
+	}
+	found := -1
+	for i, e := range c.stored {
+		if e.Kind != swarm.HandoffStored {
+			continue
+		}
+		env, err := swarm.Body[swarm.StoredEnvelope](&e)
 		if err != nil {
 			return nil, err
 		}
-		if e.Seq >= point.Seq {
+		if env.Ref() == f.Message {
+			found = i
 			break
 		}
-		switch e.Kind {
-		case swarm.TaskCompleted:
-			end, err := swarm.Body[swarm.TaskEnd](e)
-			if err != nil {
-				return nil, err
+		if env.ID == f.Message {
+			if found >= 0 {
+				return nil, swarm.Errorf(swarm.BadInput, "several messages have the id %s", swarm.Quote(f.Message)).WithHint("name its sender, too: SENDER/%s", f.Message)
 			}
-			done[e.Task] = end.Iteration == last[e.Task]
-		case swarm.TurnEnded:
-			end, err := swarm.Body[swarm.CallEnd](e)
-			if err != nil {
-				return nil, err
-			}
-			if end.Output != "" {
-				kept[e.Turn] = true
-			}
+			found = i
 		}
 	}
-	attempt, _ := strconv.Atoi(string(t.ID[strings.LastIndexByte(string(t.ID), '/')+1:]))
-	for n := attempt - 1; n > 0 && !kept[swarm.NewTurnID(task, iteration, n)]; n-- {
-		again = swarm.NewTurnID(task, iteration, n)
+	if found < 0 {
+		if e, there, err := log.Find(swarm.MailKey(f.Message)); err != nil || there && e.Turn != "" {
+			return nil, cmp.Or(err, error(swarm.Errorf(swarm.BadInput, "the message %s is written again: its turn %s had not ended when %s began", swarm.Quote(f.Message), e.Turn, at).
+				WithHint("fork at a turn that began later, or edit the prompt of %s: leave out --message", at)))
+		}
+		return nil, swarm.Errorf(swarm.BadInput, "there was no message with the id %s when %s began", swarm.Quote(f.Message), at).
+			WithHint("swarm mail %s lists the messages", a.Start.ID)
 	}
-	if err := a.findDesks(h, log, func(name string) bool { return name == task || !done[name] }); err != nil {
+	e := &c.stored[found]
+	readers, err := c.readers()
+	if err != nil {
 		return nil, err
 	}
-	a.Plan.Edited = nil
-	if err := a.collect(log, keeps, point.Seq); err != nil {
+	if r := readers.of(*e); r >= 0 {
+		by := c.used[r]
+		if by.Turn == "" {
+			return nil, swarm.Errorf(swarm.BadInput, "the message %s is for a person, who has read it", swarm.Quote(f.Message)).WithHint("change a message that an agent reads: swarm mail lists them")
+		}
+		return nil, swarm.Errorf(swarm.BadInput, "the turn %s has read the message %s, and is kept", by.Turn, swarm.Quote(f.Message)).
+			WithHint("fork at that turn: --at %s", by.Turn)
+	}
+	env, err := swarm.Body[swarm.StoredEnvelope](e)
+	if err != nil {
 		return nil, err
 	}
-	if edit != nil {
-		a.Plan.Edited = &swarm.EditedPrompt{Turn: again, Text: swarm.HashOf(edit)}
-		a.Bodies = append(a.Bodies, edit)
-	}
-	return a, nil
+	env.Payload.Message, env.Payload.Structured, env.Edited = string(Redactor(a.Plan)(bytes.TrimRight(f.Edit, "\r\n"))), nil, &f.Actor
+	e.Data = swarm.Encode(env)
+	notice := swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the message " + env.ID + " from " + env.FromNodeID + " to " + env.ToNodeID + " was changed by " + f.Actor.String(),
+		Hint: "as it was: swarm mail " + string(a.Start.ID)})
+	notice.Agent = env.ToNodeID
+	return &notice, nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ type RetryPlan struct {
 	Plan        *swarm.Plan
 	Bodies      [][]byte
 	CarriedOver []swarm.Event
+	parts       []swarm.Task // the tasks of the run, or the agents of a team, which have no dependencies
 }
 
 // PlanRetry reads an ended run and works out its retry. Tasks that failed or were cancelled in the
@@ -36,27 +38,61 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return nil, err
 	}
 	defer log.Close()
+	if a.Plan.Swarm != nil { // the results of its agents belong together
+		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which cannot be retried in parts", id).
+			WithHint("ask again: swarm solve %s; or go on from one of its turns: swarm fork %s --at TURN", swarm.Quote(a.Plan.Name), id)}
+	}
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
 		return nil, err
 	}
 	last := map[string]int{} // by task: the iteration in which it runs again
-	for i, t := range a.parts() {
+	for i, t := range a.parts {
 		if redo[i] {
 			last[t.Name] = v.At(i).Iteration
 		}
 	}
-	if e := a.Plan.Edited; e != nil && !a.sameTurn(e.Turn, last) {
-		a.Plan.Edited = nil
-	}
-	if err := a.findDesks(h, log, func(task string) bool { return last[task] > 0 }); err != nil {
-		return nil, err
-	}
-	return a, a.collect(log, func(e *swarm.Event) bool {
+	k, err := collectCarriedOver(log, func(e *swarm.Event) bool {
 		task, iteration := plan.OfTurn(e.Turn)
 		again, ok := last[task]
 		return !ok || iteration < again
 	}, math.MaxInt64)
+	if err == nil {
+		err = k.arrange()
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.keepEdit(k, func(turn swarm.TurnID) bool { return a.sameTurn(turn, last) })
+	if err := a.findDesks(h, log, func(task string) bool { return last[task] > 0 }); err != nil {
+		return nil, err
+	}
+	return a, a.take(log, k)
+}
+
+// keepEdit keeps the prompt that a person has written for a turn, if the turn is done again as it was.
+func (p *RetryPlan) keepEdit(k *carriedOver, again func(swarm.TurnID) bool) {
+	e := p.Plan.Edited
+	if e == nil || !again(e.Turn) {
+		p.Plan.Edited = nil
+		return
+	}
+	kept := *e
+	if kept.Upto > 0 {
+		kept.Upto = k.number(p.agentOf(e.Turn), e.Upto)
+	}
+	p.Plan.Edited = &kept
+}
+
+// agentOf returns the agent that does a turn.
+func (p *RetryPlan) agentOf(turn swarm.TurnID) string {
+	task, _ := plan.OfTurn(turn)
+	for _, t := range p.parts {
+		if t.Name == task {
+			return cmp.Or(t.Agent, task)
+		}
+	}
+	return task
 }
 
 // sameTurn reports whether a turn runs again with the inputs that it had. last has the iterations in
@@ -66,7 +102,7 @@ func (p *RetryPlan) sameTurn(turn swarm.TurnID, last map[string]int) bool {
 	if last[task] != iteration {
 		return false // it is carried over
 	}
-	for _, t := range p.parts() {
+	for _, t := range p.parts {
 		if t.Name == task {
 			return !slices.ContainsFunc(t.DependsOn, func(d swarm.Dependency) bool { return last[d.Task] > 0 })
 		}
@@ -109,10 +145,12 @@ func (p *RetryPlan) read(log swarm.RunLog, id swarm.RunID) (v *view.Run, err err
 	if !ok {
 		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
 	}
-	p.Plan = &first
-	if first.Swarm != nil { // its agents came with the division, and their results belong together
-		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which cannot be retried in parts or forked", id).
-			WithHint("ask again: swarm solve %s", swarm.Quote(first.Name))}
+	p.Plan, p.parts = &first, first.Tasks
+	if first.Team != nil { // also those that joined it later
+		p.parts = nil
+		for i := range v.Len() {
+			p.parts = append(p.parts, swarm.Task{Name: v.At(i).Name})
+		}
 	}
 	return v, nil
 }
@@ -210,21 +248,9 @@ func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
 	return d.Path(), nil
 }
 
-// parts returns the tasks of the run, or the agents of a team, which have no dependencies.
-func (p *RetryPlan) parts() []swarm.Task {
-	if p.Plan.Team == nil {
-		return p.Plan.Tasks
-	}
-	var parts []swarm.Task
-	for _, agent := range p.Plan.Agents {
-		parts = append(parts, swarm.Task{Name: agent.Name})
-	}
-	return parts
-}
-
 // redo marks the tasks that run again.
 func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
-	parts := p.parts()
+	parts := p.parts
 	redo := make([]bool, len(parts))
 	at := map[string]int{}
 	var names []string
@@ -256,30 +282,35 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 	return redo, nil
 }
 
-// collect collects the texts of the plan, and the carried over events with their texts.
-func (p *RetryPlan) collect(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) error {
-	k, err := collectCarriedOver(log, keeps, before)
-	if err == nil {
-		err = k.arrange()
-	}
-	if err != nil {
-		return err
-	}
+// take takes the carried over events, and the texts of the plan and of them.
+func (p *RetryPlan) take(log swarm.RunLog, k *carriedOver) error {
 	p.CarriedOver = append(k.out, p.CarriedOver...) // first: they know their numbers
 	texts := Texts(p.Plan)
 	for _, e := range p.CarriedOver {
-		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
+		switch e.Kind {
+		case swarm.PlanAdded:
+			grown, err := swarm.PlanOf(&e)
+			if err != nil {
+				return err
+			}
+			texts = append(texts, Texts(grown)...)
+			continue
+		case swarm.TurnCarriedOver, swarm.ArtifactStored:
+		default:
 			continue
 		}
 		names, err := swarm.Body[struct { // the hashes in a turn's end and in an artifact
 			Output, Hash swarm.Hash
+			FileText     swarm.Hash `json:"file_text"`
 			Exchange     swarm.Exchange
 		}](&e)
 		if err != nil {
 			return err
 		}
-		texts = append(texts, names.Output, names.Hash, names.Exchange.Sent, names.Exchange.Messages)
+		texts = append(texts, names.Output, names.Hash, names.FileText, names.Exchange.Sent, names.Exchange.Messages)
 	}
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
 	for _, h := range texts {
 		if h == "" || h == swarm.NoText {
 			continue

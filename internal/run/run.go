@@ -91,12 +91,18 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(start)},
 		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)},
 	}
-	if p.Swarm != nil && len(p.Swarm.Taken) > 0 && !start.Replay { // a replay copies the recorded notice
+	if p.Swarm != nil && len(p.Swarm.Taken) > 0 && !start.Replay && start.From == "" { // a replay copies the recorded notice, and in a fork it is old
 		events = append(events, takenNotice(p.Swarm))
 	}
 	r := &Run{ID: start.ID, home: h, log: log, start: start, redact: redact}
+	if start.From != "" && start.Workspace == h.WorkPath(start.ID) { // the agents of a fork go on with the files that they had
+		err = h.CopyWork(start.From, start.ID)
+	}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
-	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true}); err == nil {
+	if err == nil {
+		_, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true})
+	}
+	if err == nil {
 		err = r.own(ctx, p)
 	}
 	if err == nil {
@@ -387,6 +393,13 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Options: d.providerOptions(), Provider: d.provider, Redact: secrets.Bytes, Cut: secrets.Cut, Watch: d.streams,
 		CarriesOver: d.start.From != "", Trace: d.trace, Parent: d.options.Reserve, ParentRoom: d.options.AwaitRoom, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.Bytes, Loop: root, Fence: d.fence}}
+	if e := p.Edited; e != nil {
+		text, err := d.log.Body(e.Text)
+		if err != nil {
+			return err
+		}
+		d.runner.Edited = &turn.Edit{Turn: e.Turn, Text: string(text), Upto: e.Upto}
+	}
 	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.String(err.Error()), "") }}

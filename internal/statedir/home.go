@@ -171,6 +171,64 @@ func (h *Home) MakeOwnWork(run swarm.RunID, agent string) error {
 	return makeDir(filepath.Join(h.WorkPath(run), agent))
 }
 
+// CopyWork copies the files of a swarm's agents for another run. Their programs may have made anything there,
+// and may still be at it: only folders and regular files are copied, and no link is followed.
+func (h *Home) CopyWork(from, to swarm.RunID) error {
+	source, err := os.OpenRoot(h.WorkPath(from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if err := h.MakeWork(to); err != nil {
+		return err
+	}
+	target, err := os.OpenRoot(h.WorkPath(to))
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	return fs.WalkDir(source.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was deleted just now
+			return nil
+		case err != nil || path == ".":
+			return err
+		case path == "desks": // those of a run are its own
+			return fs.SkipDir
+		case d.IsDir():
+			return target.Mkdir(path, 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return copyFile(source, target, path)
+	})
+}
+
+// copyFile copies a regular file. Opening it does not wait, should it have become a pipe.
+func copyFile(source, target *os.Root, path string) error {
+	in, err := source.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	out, err := target.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600|info.Mode()&0o100)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
 // DesksPath is the folder of a run's desks.
 func (h *Home) DesksPath(run swarm.RunID) string { return filepath.Join(h.WorkPath(run), "desks") }
 

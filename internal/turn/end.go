@@ -32,18 +32,27 @@ func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (f
 	return r.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
 
+// carriedOver returns the end of a call in the run that this one retries, or nil.
+func (r *Runner) carriedOver(c flow.Call) (*swarm.CallEnd, error) {
+	if !r.CarriesOver {
+		return nil, nil
+	}
+	end, ok, err := swarm.FindBody[swarm.CallEnd](r.Log, swarm.CarriedOverKey(swarm.TurnID(c.ID)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	end.CarriedOver, end.Usage, end.Requests, end.Cut = true, swarm.Usage{}, nil, swarm.Usage{}
+	return &end, nil
+}
+
 // carryOver ends a turn as it ended in the run that this one retries.
-func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.Event) (flow.Result, error) {
-	result, err := Answer(kept)
+func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.CallEnd) (flow.Result, error) {
+	kept.Want = ""
+	text, err := r.Log.Body(kept.Output)
 	if err != nil {
-		return result, err
+		return flow.Result{}, err
 	}
-	result.CarriedOver, result.Usage, result.Requests = true, swarm.Usage{}, nil
-	text, err := r.Log.Body(result.Output)
-	if err != nil {
-		return result, err
-	}
-	done, err := r.end(ctx, loop, c, result.CallEnd, swarm.Batch{})
+	done, err := r.end(ctx, loop, c, kept, swarm.Batch{})
 	if err == nil && r.Watch != nil {
 		r.Watch.Output(c, text)
 	}

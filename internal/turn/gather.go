@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"swarm"
@@ -216,15 +217,49 @@ func (r *Runner) makePrompt(w *work) error {
 	if err != nil {
 		return err
 	}
-	if e := p.Edited; e != nil && swarm.FirstAttempt(e.Turn) == swarm.FirstAttempt(w.turn) {
-		text, err := r.Log.Body(e.Text)
-		if err != nil {
+	if r.isEdited(w) {
+		if made, err = r.editedPrompt(w, made, items, t.Failures, t.Sent); err != nil {
 			return err
 		}
-		made = made.Edited(string(text), e.Turn != w.turn)
 	}
 	w.made = r.cleanPrompt(made)
 	return nil
+}
+
+// An Edit is the prompt of a turn that a person has written.
+type Edit struct {
+	Turn swarm.TurnID
+	Text string
+	Upto int64 // as [swarm.EditedPrompt.Upto]
+}
+
+// isEdited reports whether a person has written the prompt of a turn. Another attempt of the turn has the
+// same prompt.
+func (r *Runner) isEdited(w *work) bool {
+	return r.Edited != nil && swarm.FirstAttempt(r.Edited.Turn) == swarm.FirstAttempt(w.turn)
+}
+
+// editedPrompt returns the prompt that a person has written, and after it what they did not know: the mail
+// that the turn consumes beside theirs, and why later attempts failed. The caller holds the runner's mutex.
+func (r *Runner) editedPrompt(w *work, made prompt.Prompt, items []mail.Item, failures []prompt.Failure, sent []string) (prompt.Prompt, error) {
+	e, later := r.Edited, prompt.Turn{}
+	items = slices.DeleteFunc(slices.Clone(items), func(i mail.Item) bool { return e.Upto == 0 || i.Seq <= e.Upto })
+	w.packs = mail.Packs(items)
+	var err error
+	if later.Packs, err = r.packs(w); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if len(items) > 0 {
+		if _, later.Inbox, w.known, err = r.AgentAPI.Present(w.c.Agent, nil, w.c.Answered, items); err != nil {
+			return prompt.Prompt{}, err
+		}
+	}
+	_, _, first := plan.SplitTurn(e.Turn)
+	later.Failures = slices.DeleteFunc(slices.Clone(failures), func(f prompt.Failure) bool { return f.Attempt < first })
+	if e.Turn != w.turn {
+		later.Sent = sent
+	}
+	return made.Edited(e.Text, later)
 }
 
 // readInto reads the parts of the prompt that are stored as they are: the role, the task's text,

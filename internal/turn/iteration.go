@@ -220,6 +220,11 @@ func (r *Runner) makeIteration(w *work) error {
 		it.Tasks = taskList(state)
 		w.made = prompt.BuildIteration(&it)
 	}
+	if r.isEdited(w) {
+		if w.made, err = r.editedPrompt(w, w.made, items, failures, nil); err != nil {
+			return err
+		}
+	}
 	w.made = r.cleanPrompt(w.made)
 	return nil
 }

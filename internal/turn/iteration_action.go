@@ -132,6 +132,13 @@ func (r *Runner) Act(ctx context.Context, loop string, c flow.Call) (flow.Result
 			return Answer(e)
 		}
 	}
+	kept, err := r.carriedOver(c)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	if kept != nil {
+		return r.appendAction(ctx, loop, c, *kept, swarm.Batch{})
+	}
 	c.Task = c.Agent
 	turnCall := c
 	turnCall.ID = c.Ref
@@ -207,11 +214,11 @@ func onlyReads(tool string) bool { return tool == toolrule.FileRead || tool == t
 // endAction appends the end of an action, with the report that it has written, or nil. The agent's next turn takes it to disk before its provider
 // is called.
 func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, text string, report []byte, failed error) (flow.Result, error) {
-	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Output: swarm.NoText}
-	b := swarm.Batch{Fence: c.Fence, Early: true}
+	end := swarm.CallEnd{Status: swarm.CallOK, Output: swarm.NoText}
+	b := swarm.Batch{}
 	if failed != nil {
 		end = failure(failed)
-		end.ID, end.Call, end.Reason = c.ID, c.Print(), r.clean(explained(failed).Error())
+		end.Reason = r.clean(explained(failed).Error())
 	} else if out := r.redact([]byte(text)); len(out) > 0 {
 		end.File = r.saveResult(c.Agent, c.Iteration, tool, out)
 		out = out[:min(len(out), swarm.MaxOutput)]
@@ -221,6 +228,12 @@ func (r *Runner) endAction(ctx context.Context, loop string, c flow.Call, tool, 
 	if report != nil {
 		end.FileText, b.Bodies = swarm.HashOf(report), append(b.Bodies, report)
 	}
+	return r.appendAction(ctx, loop, c, end, b)
+}
+
+// appendAction appends the end of an action with a batch.
+func (r *Runner) appendAction(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
+	end.ID, end.Call, b.Fence, b.Early = c.ID, c.Print(), c.Fence, true
 	b.Events = []swarm.Event{{Kind: swarm.ActionEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Agent, Agent: c.Agent, Turn: swarm.TurnID(c.Ref), Data: swarm.Encode(end)}}
 	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 	"swarm/internal/plan"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
+	"swarm/internal/secret"
 	"swarm/internal/sqlite"
+	"swarm/internal/turn"
 )
 
 // A liveAgent is a provider implemented by a function that receives the stream's callback.
@@ -533,5 +535,55 @@ func TestAMessageThatOvertakesTheAnswerIsRead(t *testing.T) {
 	r, err = h.Do(t.Context(), "root", c)
 	if err != nil || r.Status != swarm.CallOK || len(asked) != 1 || !strings.Contains(asked[0], "Mind Samsung") {
 		t.Errorf("%+v, %v, asked %q", r.CallEnd, err, asked)
+	}
+}
+
+// An edited prompt stands for the mail that its author knew. Later mail, which the turn consumes as well, stands
+// after it. So does the reason why an attempt with that prompt failed.
+func TestAnEditedPromptIsFollowedByLaterMail(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	b.do(ask("planner", 1, 1), send("coder", "write it in Go"))
+	known := b.events(swarm.HandoffStored)[0].Seq
+	b.do(ask("planner", 2, 1), send("coder", "and test it"))
+	var first, second, third string
+	edited := func(c flow.Call, a liveAgent) flow.Result {
+		h := b.runner(a)
+		h.Edited = &turn.Edit{Turn: "coder/1/1", Text: "Write it in Rust.\n", Upto: known}
+		r, err := h.Do(t.Context(), "root", c)
+		b.check(err)
+		return r
+	}
+	edited(ask("coder", 1, 1), func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		first = r.Prompt
+		return provider.Reply{}, swarm.Errorf(swarm.Exited, "it broke")
+	})
+	r := edited(ask("coder", 1, 2), hears(&second))
+	if used := b.events(swarm.HandoffConsumed); len(used) != 1 || r.Inputs.Upto <= known {
+		t.Errorf("consumed: %+v, %+v", used, r.Inputs)
+	}
+	for attempt, got := range []string{first, second} {
+		if !strings.HasPrefix(got, "Write it in Rust.\n\n--- Message 1 from planner") || strings.Contains(got, "in Go") || strings.Count(got, "and test it") != 1 ||
+			strings.Contains(got, "it broke") != (attempt == 1) {
+			t.Errorf("attempt %d is asked\n%s", attempt+1, got)
+		}
+	}
+	if edited(ask("coder", 2, 1), hears(&third)); strings.Contains(third, "Rust") || strings.Contains(third, "and test it") {
+		t.Errorf("the next turn is asked\n%s", third)
+	}
+}
+
+// Secrets are removed from a prompt that a person has written.
+func TestAnEditedPromptHasNoSecret(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	h := b.runner(hears(new(string)))
+	hide := secret.New([]string{"API_KEY=" + canary}, nil)
+	h.Redact, h.Cut = hide.Bytes, hide.Cut
+	h.Edited = &turn.Edit{Turn: "coder/1/1", Text: "Log in with " + canary}
+	_, err := h.Do(t.Context(), "root", ask("coder", 1, 1))
+	b.check(err)
+	start, err := swarm.Body[swarm.TurnStart](&b.events(swarm.TurnStarted)[0])
+	b.check(err)
+	if text, err := b.log.Body(start.Prompt); err != nil || string(text) != "Log in with [secret API_KEY]" {
+		t.Errorf("the prompt is %q, %v", text, err)
 	}
 }

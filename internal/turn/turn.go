@@ -40,6 +40,7 @@ type Runner struct {
 	Cut         func(string) string                                            // the same for text that was shortened before, where … marks the cut; nil = there are no secrets
 	Watch       Watcher                                                        // nil = no watcher
 	CarriesOver bool                                                           // the run retries another run and keeps some of its turns
+	Edited      *Edit                                                          // the prompt that a person has written for one turn; nil = none
 	AgentAPI    *agentapi.Service                                              // the tools by which agents act on the run; nil = none
 	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error)       // other tools for models; nil = none
 	Endpoint    func(agent string) (swarm.ToolEndpoint, error)                 // where a program reaches the tools of AgentAPI; nil = nowhere
@@ -142,13 +143,12 @@ func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 // Do runs the turn that a loop calls for. If the log has the turn's end already, Do returns that
 // end. An error means that this process must stop; it says nothing about the turn.
 func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
-	if r.CarriesOver {
-		if e, ok, err := r.Log.Find(swarm.CarriedOverKey(swarm.TurnID(c.ID))); err != nil || ok {
-			if err != nil {
-				return flow.Result{}, err
-			}
-			return r.carryOver(ctx, loop, c, e)
-		}
+	kept, err := r.carriedOver(c)
+	switch {
+	case err != nil:
+		return flow.Result{}, err
+	case kept != nil && kept.Want == string(c.Want): // otherwise the loop of a swarm has come another way
+		return r.carryOver(ctx, loop, c, *kept)
 	}
 	w, err := r.gather(c)
 	if err != nil {

@@ -164,7 +164,11 @@ func describeAgent(e *swarm.Event) string {
 		if AsksPerson(&env.Envelope) {
 			return Need(e)
 		}
-		return fmt.Sprintf("@%s → @%s: %s", sender(env.FromNodeID, env.Client), env.ToNodeID, FirstLine(env.Payload.Message))
+		from := sender(env.FromNodeID, env.Client)
+		if env.Edited != nil {
+			from += " (edited by " + env.Edited.String() + ")"
+		}
+		return fmt.Sprintf("@%s → @%s: %s", from, env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.ReplyOverdue:
 		return describeOverdue(e)
 	case swarm.HandoffConsumed:

@@ -34,6 +34,8 @@ type Receipt struct {
 	// Overdue says that a required reply is late: reminded, or over if the wait has ended.
 	Overdue string `json:"overdue,omitempty"`
 	Client  string `json:"client,omitempty"` // the key of the MCP client that wrote it for a person
+	// Edited is who has changed its text, for the fork that the run is; nil = it is the sender's.
+	Edited *swarm.Actor `json:"edited,omitempty"`
 }
 
 // Sender returns the name of the one that sent an envelope, with the MCP client that wrote it for a
@@ -131,7 +133,7 @@ func (c *Collector) stored(e *swarm.Event, env *swarm.StoredEnvelope) {
 	m := fact.Mail(e, env)
 	c.answers(e, &m)
 	i := len(c.Envelopes)
-	c.Envelopes = append(c.Envelopes, Envelope{env.Envelope, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time, Client: env.Client}})
+	c.Envelopes = append(c.Envelopes, Envelope{env.Envelope, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time, Client: env.Client, Edited: env.Edited}})
 	c.mail = append(c.mail, m)
 	c.boxes[m.To] = append(c.boxes[m.To], i)
 	c.ids[m.ID], c.ids[m.Ref] = i, i

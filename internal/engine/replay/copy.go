@@ -145,6 +145,9 @@ func (p *player) prompts(a *ask, e *swarm.Event) (was, now string, err error) {
 		return "", "", p.missing("its text")
 	}
 	p.renumberStart(&start)
+	if e := p.prompt.edited; e != nil && p.was.Edited.Upto > 0 {
+		e.Upto = max(1, p.new.number(p.was.Edited.Upto))
+	}
 	if err := p.new.flush(); err != nil {
 		return "", "", err
 	}

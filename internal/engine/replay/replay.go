@@ -47,6 +47,7 @@ import (
 	"swarm/internal/engine"
 	"swarm/internal/flow"
 	"swarm/internal/recording"
+	"swarm/internal/turn"
 )
 
 // Engine returns the engine that replays a recording. It is used in place of the local engine, with
@@ -260,6 +261,10 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 	}
 	if p.is == nil { // later plans are requests of agents that were granted
 		p.was, p.is, p.part = &was, &now, lacks(&was, &now)
+		if e := was.Edited; e != nil { // no compose file has it
+			text, _ := p.rec.Text(e.Text)
+			p.prompt.edited = &turn.Edit{Turn: e.Turn, Text: string(text)}
+		}
 	}
 	r.Plan = &now
 	return r, nil

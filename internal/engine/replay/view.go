@@ -34,6 +34,7 @@ func (v *view) Read(after int64, limit int, to ...string) ([]swarm.Event, error)
 // because its plan has changed, it sees the whole log.
 type promptMaker struct {
 	live           *turn.Runner // the runner of this run: its folder, its redaction, its log
+	edited         *turn.Edit   // the prompt that a person had written in the recorded run; nil = none
 	rules, outputs view
 	runners        map[[2]bool]*turn.Runner // by whether a view limits the rules, and the outputs
 }
@@ -54,7 +55,7 @@ func (m *promptMaker) at(start *swarm.TurnStart) *turn.Runner {
 		if ends[1] {
 			outputs = &m.outputs
 		}
-		m.runners[ends] = &turn.Runner{Run: m.live.Run, Log: outputs, Dir: m.live.Dir, Redact: m.live.Redact}
+		m.runners[ends] = &turn.Runner{Run: m.live.Run, Log: outputs, Dir: m.live.Dir, Redact: m.live.Redact, Edited: m.edited}
 		if api := m.live.AgentAPI; api != nil {
 			m.runners[ends].AgentAPI = &agentapi.Service{Run: api.Run, Log: rules, Redact: api.Redact}
 		}
