@@ -361,7 +361,7 @@ type Origin struct {
 // An Ownership says which process drives a run.
 type Ownership struct {
 	PID   int    `json:"pid"`
-	Host  string `json:"host,omitempty"`
+	Host  string `json:"host,omitempty"` // the machine, in a store that several machines share
 	Fence int64  `json:"fence"`
 	// Lived is when the owner before it is last known to have lived, by the clock of the log. Timers
 	// stand still from then on. It is zero if there was no owner before, or in an older log.

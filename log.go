@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -100,7 +101,7 @@ type Owned interface {
 type OwnedError struct{ Owner Owner }
 
 func (e *OwnedError) Error() string {
-	return fmt.Sprintf("process %d drives this run", e.Owner.PID)
+	return e.Owner.Process() + " drives this run"
 }
 
 // An Owner drives a run until its lease ends.
@@ -111,6 +112,15 @@ type Owner struct {
 	Fence  int64
 	Until  time.Time // the lease's end
 	Gone   bool      // the process has died before its lease ended
+	Away   bool      // it is a process of another machine: whether it lives is told by its lease alone
+}
+
+// Process names the process, and its machine if that is another one than this.
+func (o Owner) Process() string {
+	if o.Away {
+		return fmt.Sprintf("process %d on %s", o.PID, cmp.Or(o.Host, "another machine"))
+	}
+	return fmt.Sprintf("process %d", o.PID)
 }
 
 // A Hash names a text: the SHA-256 of its bytes in hexadecimal.

@@ -32,6 +32,35 @@ type Store interface {
 	Close() error
 }
 
+// A SharedStore is a store outside of the state folder, which several machines use. The files of its
+// runs are in the state folders of the machines that drove them. That a run is not in the store does
+// not make them leftovers: the run may be in another database. So the store remembers what was
+// removed from it.
+type SharedStore interface {
+	Store
+	// Name returns the address of the store for people, without a password.
+	Name() string
+	// Removed returns those of the runs that were in this store and were removed from it.
+	Removed(ctx context.Context, runs []RunID) ([]RunID, error)
+	// Lock is a mutex between all processes that use the store. It waits until ctx ends. The lock of
+	// a process that is gone, or has lost its connection, is free.
+	Lock(ctx context.Context, what string) (unlock func(), err error)
+	// Examine asks the store how it is.
+	Examine(ctx context.Context) (StoreHealth, error)
+}
+
+// StoreHealth is what a shared store tells about itself.
+type StoreHealth struct {
+	Name      string        // its address, without a password
+	Server    string        // its program and version
+	RoundTrip time.Duration // a question and its answer, the fastest of a few
+	Ahead     time.Duration // its clock is ahead of this machine's by so much, give or take RoundTrip
+	Risk      string        // how acknowledged events can be lost; "" = not by a crash of its machine
+	Hint      string        // what ends the risk
+	Runs      int64
+	Bytes     int64 // of all its tables
+}
+
 // Access says what a log is opened for.
 type Access int
 
@@ -76,7 +105,8 @@ type RunQuery struct {
 // A RunEntry is one run in the list of a store.
 type RunEntry struct {
 	RunSummary
-	Saved bool // a summary was saved; otherwise only the id is known
+	Saved   bool      // a summary was saved; otherwise only the id is known
+	Changed time.Time // when the run was made or its newest event was written; zero = the store does not know
 }
 
 // A RunSummary is the row of one run in a list.
@@ -95,6 +125,7 @@ type RunSummary struct {
 	Done    int           `json:"done"` // completed tasks
 	Usage   Usage         `json:"usage,omitzero"`
 	PID     int           `json:"pid,omitempty"`     // the process that drives it, or drove it last
+	Host    string        `json:"host,omitempty"`    // its machine, in a store that several machines share
 	Origin  *Origin       `json:"asked,omitempty"`   // the message of another program that began the run
 	Key     string        `json:"key,omitempty"`     // the key of the MCP client that began the run
 	Args    []string      `json:"args,omitempty"`    // its command line, shortened

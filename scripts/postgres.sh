@@ -5,7 +5,8 @@
 #   scripts/postgres.sh cluster    runs a cluster of its own, until standard input ends
 #
 # The cluster runs as a plain user in a temporary folder, on a free port of this machine. When it is ready, its address is printed. It
-# belongs to nobody else: it has a random password. FSYNC=on makes it as durable, and as slow, as PostgreSQL is by default.
+# belongs to nobody else: it has a random password. FSYNC=on makes it as durable, and as slow, as PostgreSQL is by default. The line
+# "crash" on standard input ends all its processes without a shutdown, and "start" starts it again. Each is answered with a line.
 set -eu
 
 bin=
@@ -58,20 +59,37 @@ $as "$bin/initdb" -D "$dir/data" -U swarm -A scram-sha-256 --pwfile="$dir/passwo
 	cat "$dir/initdb.log" >&2
 	exit 1
 }
-for try in 1 2 3 4 5; do
-	port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+start() {
 	$as "$bin/postgres" -D "$dir/data" -p "$port" -k "$dir" -h 127.0.0.1 -c "fsync=${FSYNC:-off}" -c max_connections=200 \
 		-c shared_buffers=64MB -c dynamic_shared_memory_type=mmap -c log_min_messages=fatal >"$dir/log" 2>&1 </dev/null &
 	server=$!
 	while kill -0 $server 2>/dev/null; do
-		if [ "$(sed -n 8p "$dir/data/postmaster.pid" 2>/dev/null | tr -d ' ')" = ready ]; then
-			echo "postgres://swarm:$password@127.0.0.1:$port/postgres"
-			cat >/dev/null # until standard input ends
-			exit 0
-		fi
+		if [ "$(sed -n 8p "$dir/data/postmaster.pid" 2>/dev/null | tr -d ' ')" = ready ]; then return 0; fi
 		sleep 0.05
 	done
 	server= # it has ended
+	return 1
+}
+for try in 1 2 3 4 5; do
+	port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+	if start; then
+		echo "postgres://swarm:$password@127.0.0.1:$port/postgres"
+		while read -r line; do # until standard input ends
+			case $line in
+			crash)
+				kill -QUIT "$(head -n 1 "$dir/data/postmaster.pid")"
+				wait "$server" || true
+				server=
+				echo crashed
+				;;
+			start)
+				start || { cat "$dir/log" >&2; exit 1; }
+				echo started
+				;;
+			esac
+		done
+		exit 0
+	fi
 done
 cat "$dir/log" >&2
 exit 1

@@ -17,7 +17,7 @@ import (
 // send stores a message: as mail in an unfinished task, or else as the goal of a new one. When it
 // returns, the message is on disk.
 //
-// A lock makes all servers of a state folder handle one message at a time. So a message that a
+// A lock makes all servers of a store handle one message at a time. So a message that a
 // client sends twice, at the same time or later, is found in the log and stored only once.
 func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire.TaskID, began bool, err error) {
 	if err := speaks(ctx); err != nil {
@@ -30,7 +30,7 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	if err != nil {
 		return "", false, err
 	}
-	unlock, err := h.Control.Home.Lock(ctx, "a2a")
+	unlock, err := h.Control.Home.LockStore(ctx, "a2a")
 	if err != nil {
 		return "", false, err
 	}

@@ -49,7 +49,7 @@ func (c *Control) allot(ctx context.Context, r *Request) (unlock func(), err err
 	if k == nil || !k.Budget.LimitsUse() {
 		return func() {}, nil
 	}
-	if unlock, err = c.Home.Lock(ctx, lockKeys); err != nil {
+	if unlock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
 		return nil, err
 	}
 	left, err := c.left("")
@@ -70,7 +70,7 @@ func (c *Control) allotAgain(ctx context.Context, id swarm.RunID) (unlock func()
 	if cancelled, err := run.CancelWanted(c.Home, id); err != nil || cancelled {
 		return func() {}, err
 	}
-	if unlock, err = c.Home.Lock(ctx, lockKeys); err != nil {
+	if unlock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
 		return nil, err
 	}
 	left, err := c.left(id)

@@ -61,7 +61,7 @@ func (c *Control) StartTask(ctx context.Context, r Request, session, key string,
 	}
 	r.Origin, r.Args = &swarm.Origin{Agent: swarm.Supervisor, Context: session, Message: key}, solveArgs(r)
 	if key != "" {
-		unlock, err := c.Home.Lock(ctx, "tasks")
+		unlock, err := c.Home.LockStore(ctx, "tasks")
 		if err != nil {
 			return s, false, err
 		}

@@ -92,10 +92,15 @@ func (q *Queue[T]) Lost(fence int64) error {
 // Lose notes that a lazy batch was not written. The store calls it inside the group, so that a batch
 // behind it in the same group is refused too.
 func (q *Queue[T]) Lose(r *Request[T]) {
-	err := fmt.Errorf("an event that nobody waited for was not written: %w", r.Err)
+	err := LostError(r.Err)
 	if lost := q.lost.Load(); lost == nil || lost.fence != r.Batch.Fence {
 		q.lost.Store(&lostBatch{r.Batch.Fence, err})
 	}
+}
+
+// LostError is the error of every batch behind a lazy one that was not written.
+func LostError(cause error) error {
+	return fmt.Errorf("an event that nobody waited for was not written: %w", cause)
 }
 
 // Append writes a batch, see [swarm.Log]. The caller must not change the batch afterwards. If the

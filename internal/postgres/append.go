@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ type tx struct {
 	texts       struct{ hashes, data [][]byte }
 	changes     []statement
 	scratch     []byte
+	lost        map[int64]error // by fence: a lazy batch of this transaction was refused
 }
 
 // An entry is what is known of an event with a key.
@@ -97,7 +99,7 @@ func (l *Log) commit(group []*request) {
 	l.n++
 	var t *tx
 	sent := false // a try before this one may have been committed
-	err := l.store.try(context.Background(), giveUp, patience, func(ctx context.Context, c *pgx.Conn) error {
+	err := l.store.try(context.Background(), giveUp, patience, attempt, func(ctx context.Context, c *pgx.Conn) error {
 		next, done, err := l.begin(ctx, c, content, sent)
 		if err != nil || done {
 			return err
@@ -124,7 +126,7 @@ func (l *Log) commit(group []*request) {
 	if l.tail.Push(t.first, t.wrote) {
 		_ = l.follow(context.Background()) // Other processes wrote in between. A failure shows at the next read.
 	}
-	l.store.nudger.nudge(l.num)
+	l.store.nudger.nudge(l)
 }
 
 // allOver returns a context that ends when no caller of the requests waits any more.
@@ -230,7 +232,10 @@ func (t *tx) apply(group []*request) bool {
 			continue
 		}
 		if r.Seqs, r.Err = t.add(r); r.Err != nil && r.Lazy {
-			t.l.queue.Lose(r)
+			if t.lost == nil { // The queue is told after the last try: the next one applies the whole group again.
+				t.lost = map[int64]error{}
+			}
+			t.lost[r.Batch.Fence] = logbase.LostError(r.Err)
 		}
 	}
 	return len(t.wrote)+len(t.texts.hashes)+len(t.changes) > 0
@@ -284,7 +289,7 @@ func (t *tx) admit(b *swarm.Batch) error {
 		if t.holder.fence != b.Fence {
 			return swarm.ErrFenced
 		}
-		if err := t.l.queue.Lost(b.Fence); err != nil {
+		if err := cmp.Or(t.l.queue.Lost(b.Fence), t.lost[b.Fence]); err != nil {
 			return err
 		}
 	}

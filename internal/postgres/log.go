@@ -135,3 +135,6 @@ func (l *Log) Close() error {
 	}
 	return nil
 }
+
+// isDamage reports whether an error says that a log is not what was written.
+func isDamage(err error) bool { return errors.Is(err, swarm.ErrDamaged) }

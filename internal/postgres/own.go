@@ -41,8 +41,11 @@ func (h *holder) gone() bool {
 	return h.pid != 0 && h.place != "" && h.place == here() && errors.Is(syscall.Kill(int(h.pid), 0), syscall.ESRCH)
 }
 
+// away reports whether the owner is a process of another machine, as far as is known.
+func (h *holder) away() bool { return h.place == "" || h.place != here() }
+
 func (h *holder) owner() swarm.Owner {
-	return swarm.Owner{Engine: "local", Host: h.host, PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC(), Gone: h.gone()}
+	return swarm.Owner{Engine: "local", Host: h.host, PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC(), Gone: h.gone(), Away: h.away()}
 }
 
 // here identifies the system whose process numbers this process sees: the boot, and the namespace of
@@ -70,7 +73,7 @@ func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (o swa
 		if h.drives() && string(h.session) != string(l.session) {
 			return &swarm.OwnedError{Owner: h.owner()}
 		}
-		o = swarm.Ownership{PID: pid, Fence: h.fence + 1, Lived: h.lived(lease, t)}
+		o = swarm.Ownership{PID: pid, Host: host, Fence: h.fence + 1, Lived: h.lived(lease, t)}
 		h.fence, h.loops, h.host, h.place, h.pid, h.session = o.Fence, loops, host, here(), int64(pid), l.session
 		h.held, h.until = true, h.now+lease.Microseconds()
 		t.exec(`UPDATE swarm.run SET loops = $2, fence = $3, host = $4, place = $5, pid = $6, session = $7, held = true, until = $8 WHERE num = $1`,

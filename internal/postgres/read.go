@@ -243,7 +243,7 @@ func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 			return err
 		}
 		var scratch []byte
-		if before < 0 || !r.follows(&scratch, uint32(before)) {
+		if before < 0 || r.fields[5] != key || !r.follows(&scratch, uint32(before)) { // a damaged index may lead to another event
 			return l.damaged(fmt.Sprintf("event %d is not what was written", r.event.Seq))
 		}
 		e = r.get()

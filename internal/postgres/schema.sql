@@ -13,6 +13,7 @@ CREATE FUNCTION swarm.clock() RETURNS bigint LANGUAGE sql VOLATILE
 CREATE TABLE swarm.run (
 	num     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	id      text COLLATE "C" NOT NULL UNIQUE,
+	created bigint NOT NULL DEFAULT swarm.clock(),
 	last    bigint NOT NULL DEFAULT 0, -- the number of the newest event
 	newest  bigint NOT NULL DEFAULT 0, -- its time
 	sum     bigint NOT NULL DEFAULT 0, -- its checksum
@@ -25,6 +26,10 @@ CREATE TABLE swarm.run (
 	held    boolean NOT NULL DEFAULT false, -- the owner's log is open, as far as the store knows
 	until   bigint NOT NULL DEFAULT 0  -- the lease's end
 ) WITH (fillfactor = 50);
+
+-- The runs that were removed. A machine deletes the files of a run only if the run is listed here, or
+-- if it removes the run itself.
+CREATE TABLE swarm.removed (id text COLLATE "C" PRIMARY KEY, time bigint NOT NULL DEFAULT swarm.clock());
 
 CREATE TABLE swarm.event (
 	run   bigint NOT NULL,

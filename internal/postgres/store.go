@@ -51,7 +51,9 @@ const (
 	maxConns      = 10               // connections of one store, beside the watcher's
 	patience      = 30 * time.Second // how long a log waits for a server that cannot be reached
 	firstPatience = 5 * time.Second  // the same for its first use: its address may be wrong
+	noPatience    = time.Second      // the same after one has waited in vain: a process that stops must not wait again and again
 	attempt       = 20 * time.Second // how long one try may take; a network may lose packets without a word
+	removal       = 10 * time.Minute // the same for the removal of a run
 )
 
 //go:embed schema.sql
@@ -67,6 +69,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	ready bool // the schema is there
+	lost  bool // the last one who waited for the server did so in vain
 }
 
 // NewStore returns the store at an address: postgres://user@host:port/database. It connects when it
@@ -139,8 +142,13 @@ func (s *Store) storage(run swarm.RunID, err error) error {
 	switch {
 	case !errors.As(err, &pg):
 		e.Msg, e.Hint = "the store cannot be reached", "look whether the database runs: psql "+s.name
+		if op, ok := errors.AsType[*net.OpError](err); ok { // pgx says it once for each address and way, in lines
+			e.Err = op
+		}
 	case pg.Code == "28P01" || pg.Code == "28000":
-		e.Hint = "put the password in PGPASSWORD, or in SWARM_STORE"
+		e.Err, e.Hint = pg, "put the password in PGPASSWORD, in ~/.pgpass, or in SWARM_STORE"
+	default:
+		e.Err = pg
 	}
 	return e
 }
@@ -177,7 +185,7 @@ func transient(err error) bool {
 // do runs f on a connection. While the server cannot be reached it tries again, for as long as
 // patience or ctx lasts.
 func (s *Store) do(ctx context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) error {
-	return s.try(ctx, ctx, patience, f)
+	return s.try(ctx, ctx, patience, attempt, f)
 }
 
 // A noAnswer is the end of one try's own time. It is no end of the caller's context, so it wraps none.
@@ -186,18 +194,26 @@ type noAnswer string
 func (e noAnswer) Error() string { return string(e) }
 
 // try is do for calls that must not be cut: the end of the second context ends the tries, and never
-// one of them.
-func (s *Store) try(ctx, giveUp context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) error {
-	if !s.reached() {
+// one of them. Each try may take as long as attempt.
+func (s *Store) try(ctx, giveUp context.Context, patience, attempt time.Duration, f func(context.Context, *pgx.Conn) error) error {
+	switch reached, lost := s.reached(); {
+	case lost:
+		patience = min(patience, noPatience)
+	case !reached:
 		patience = min(patience, firstPatience)
 	}
 	end := time.Now().Add(patience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		err := s.once(ctx, f)
+		err := s.once(ctx, attempt, f)
 		if err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 			err = noAnswer(err.Error())
 		}
-		if err == nil || !transient(err) || giveUp.Err() != nil || time.Now().Add(pause).After(end) {
+		waits := err != nil && transient(err)
+		over := time.Now().Add(pause).After(end)
+		if !waits || over {
+			s.note(waits)
+		}
+		if !waits || over || giveUp.Err() != nil {
 			return err
 		}
 		s.pool.Reset() // The other idle connections are broken as well.
@@ -209,14 +225,21 @@ func (s *Store) try(ctx, giveUp context.Context, patience time.Duration, f func(
 	}
 }
 
-// reached reports whether this process has used the store before.
-func (s *Store) reached() bool {
+// reached reports whether this process has used the store before, and whether it has lost it since.
+func (s *Store) reached() (reached, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ready
+	return s.ready, s.lost
 }
 
-func (s *Store) once(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+// note notes whether a call has waited for the server in vain.
+func (s *Store) note(lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = lost
+}
+
+func (s *Store) once(ctx context.Context, attempt time.Duration, f func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	c, err := s.pool.Acquire(ctx)
@@ -342,19 +365,21 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 			var entries []swarm.RunEntry
 			err := s.do(ctx, patience, func(ctx context.Context, c *pgx.Conn) error {
 				entries = nil
-				rows, err := c.Query(ctx, `SELECT id, data FROM swarm.run LEFT JOIN swarm.summary ON run = num
+				rows, err := c.Query(ctx, `SELECT id, data, greatest(created, newest) FROM swarm.run LEFT JOIN swarm.summary ON run = num
 					WHERE ($1 = '' OR id < $1) AND ($2 = '' OR id = $2) AND starts_with(id, $3) ORDER BY id DESC LIMIT $4`, before, string(q.ID), q.Prefix, page)
 				if err != nil {
 					return err
 				}
 				var id string
 				var data []byte
-				_, err = pgx.ForEachRow(rows, []any{&id, &data}, func() error {
+				var changed int64
+				_, err = pgx.ForEachRow(rows, []any{&id, &data, &changed}, func() error {
 					e := swarm.RunEntry{RunSummary: swarm.RunSummary{ID: swarm.RunID(id)}}
 					var sum swarm.RunSummary
 					if json.Unmarshal(data, &sum) == nil && sum.ID == e.ID && sum.Status != "" {
 						e = swarm.RunEntry{RunSummary: sum, Saved: true}
 					}
+					e.Changed = time.UnixMicro(changed).UTC()
 					entries = append(entries, e)
 					return nil
 				})
@@ -399,7 +424,7 @@ func (s *Store) Remove(ctx context.Context, run swarm.RunID, o swarm.RemoveOptio
 	if err := checkID(run); err != nil {
 		return done, err
 	}
-	err = s.do(ctx, patience, func(ctx context.Context, c *pgx.Conn) error {
+	err = s.try(ctx, ctx, patience, removal, func(ctx context.Context, c *pgx.Conn) error {
 		done = swarm.Removed{}
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var num int64
@@ -425,7 +450,10 @@ func (s *Store) Remove(ctx context.Context, run swarm.RunID, o swarm.RemoveOptio
 					return err
 				}
 			}
-			_, err = tx.Exec(ctx, "DELETE FROM swarm.run WHERE num = $1", num)
+			if _, err := tx.Exec(ctx, "DELETE FROM swarm.run WHERE num = $1", num); err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, "INSERT INTO swarm.removed (id) VALUES ($1) ON CONFLICT DO NOTHING", string(run))
 			return err
 		})
 	})
@@ -433,4 +461,23 @@ func (s *Store) Remove(ctx context.Context, run swarm.RunID, o swarm.RemoveOptio
 		return swarm.Removed{}, s.storage(run, err)
 	}
 	return done, nil
+}
+
+// Removed returns those of the runs that were removed from this store, see [swarm.SharedStore].
+func (s *Store) Removed(ctx context.Context, runs []swarm.RunID) (removed []swarm.RunID, err error) {
+	ids := make([]string, len(runs))
+	for i, run := range runs {
+		ids[i] = string(run)
+	}
+	err = s.do(ctx, patience, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT id FROM swarm.removed WHERE id = ANY($1) AND id NOT IN (SELECT id FROM swarm.run WHERE id = ANY($1))", ids)
+		if err == nil {
+			removed, err = pgx.CollectRows(rows, pgx.RowTo[swarm.RunID])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, s.storage("", err)
+	}
+	return removed, nil
 }

@@ -146,7 +146,7 @@ func (w *watcher) hear(ctx context.Context, c *pgx.Conn, until time.Time) error 
 			return err
 		}
 		from, text, _ := strings.Cut(n.Payload, ":")
-		if from == w.store.id {
+		if from == w.store.id { // the nudger has told the logs of this process
 			continue
 		}
 		runs := map[int64]bool{}
@@ -187,23 +187,27 @@ func (w *watcher) poll(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// A nudger notifies other processes of commits, after them and beside them. While one notification is
-// under way, the next ones are collected.
+// A nudger notifies other processes of commits, after them and beside them, and other logs of the same
+// run in this process. While one notification is under way, the next ones are collected.
 type nudger struct {
 	store *Store
 
 	mu   sync.Mutex
-	runs map[int64]bool
-	idle chan struct{} // closed when all were sent; nil while nothing is sent
+	runs map[int64]*Log // by number, with the log that wrote; nil = several did
+	idle chan struct{}  // closed when all were sent; nil while nothing is sent
 }
 
-func (n *nudger) nudge(run int64) {
+func (n *nudger) nudge(l *Log) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.runs == nil {
-		n.runs = map[int64]bool{}
+		n.runs = map[int64]*Log{}
 	}
-	n.runs[run] = true
+	if other, ok := n.runs[l.num]; ok && other != l {
+		n.runs[l.num] = nil
+	} else {
+		n.runs[l.num] = l
+	}
 	if n.idle == nil {
 		n.idle = make(chan struct{})
 		go n.send()
@@ -212,11 +216,20 @@ func (n *nudger) nudge(run int64) {
 
 func (n *nudger) send() {
 	for {
-		text := n.take()
+		text, wrote := n.take()
 		if text == "" {
 			return
 		}
-		_ = n.store.once(context.Background(), func(ctx context.Context, c *pgx.Conn) error { // A lost one is made up for by the poll.
+		runs := map[int64]bool{}
+		for num := range wrote {
+			runs[num] = true
+		}
+		for _, l := range n.store.watcher.watched(runs) {
+			if wrote[l.num] != l { // what a log wrote is in its tail
+				l.look(context.Background())
+			}
+		}
+		_ = n.store.once(context.Background(), attempt, func(ctx context.Context, c *pgx.Conn) error { // A lost one is made up for by the poll.
 			_, err := c.Exec(ctx, "SELECT pg_notify($1, $2)", channel, text)
 			return err
 		})
@@ -224,25 +237,27 @@ func (n *nudger) send() {
 }
 
 // take returns the text of the next notification, "" if there is none.
-func (n *nudger) take() string {
+func (n *nudger) take() (text string, wrote map[int64]*Log) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.runs) == 0 {
 		close(n.idle)
 		n.idle = nil
-		return ""
+		return "", nil
 	}
+	wrote = map[int64]*Log{}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:", n.store.id)
 	count := 0
-	for run := range n.runs {
+	for run, l := range n.runs {
 		if count++; count > mostRuns {
 			break
 		}
 		fmt.Fprintf(&b, "%d,", run)
+		wrote[run] = l
 		delete(n.runs, run)
 	}
-	return b.String()
+	return b.String(), wrote
 }
 
 // wait returns when all notifications were sent, or after a moment: others may go on writing.

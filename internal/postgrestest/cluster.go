@@ -19,6 +19,13 @@ import (
 func Address(t testing.TB) string {
 	t.Helper()
 	c, err := start()
+	skipWithout(t, err)
+	return c.Address
+}
+
+// skipWithout skips a test if there is no PostgreSQL.
+func skipWithout(t testing.TB, err error) {
+	t.Helper()
 	var exit *exec.ExitError
 	const missing = 3
 	if errors.As(err, &exit) && exit.ExitCode() == missing {
@@ -27,17 +34,41 @@ func Address(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.address
 }
 
-// A cluster is a running PostgreSQL.
-type cluster struct {
-	address string
-	input   io.Closer // its standard input, which must stay open: a file that nothing refers to is closed
+// A Cluster is a running PostgreSQL.
+type Cluster struct {
+	Address string
+	input   io.WriteCloser // of its script, which must stay open: a file that nothing refers to is closed
+	output  *bufio.Reader
 }
 
-// start starts the cluster once. It ends when its standard input does, and so with this process.
-var start = sync.OnceValues(func() (*cluster, error) {
+// Close ends the cluster.
+func (c *Cluster) Close() { _ = c.input.Close() }
+
+// Crash ends all processes of the server, without a shutdown.
+func (c *Cluster) Crash() error { return c.tell("crash", "crashed") }
+
+// Start starts the server again.
+func (c *Cluster) Start() error { return c.tell("start", "started") }
+
+func (c *Cluster) tell(command, want string) error {
+	if _, err := io.WriteString(c.input, command+"\n"); err != nil {
+		return err
+	}
+	line, err := c.output.ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != want {
+		return fmt.Errorf("the cluster answered %q to %s: %w", line, command, err)
+	}
+	return nil
+}
+
+// start starts the cluster of all tests once.
+var start = sync.OnceValues(Run)
+
+// Run starts a cluster that a test can crash. It ends when its standard input does, and so with this
+// process.
+func Run() (*Cluster, error) {
 	root, err := os.Getwd()
 	for ; err == nil && root != "/"; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
@@ -60,9 +91,10 @@ var start = sync.OnceValues(func() (*cluster, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(output).ReadString('\n')
+	lines := bufio.NewReader(output)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the cluster did not start: %w", err), cmd.Wait())
 	}
-	return &cluster{strings.TrimSpace(line), input}, nil
-})
+	return &Cluster{strings.TrimSpace(line), input, lines}, nil
+}

@@ -14,6 +14,7 @@
 //	versions/               versions of programs that were started for a check
 //	token                   the key of our own server
 //	of-agent                the folder was made by an agent's program
+//	shared/                 outputs, streams, trees, artifacts and work of runs whose log is in a shared store
 //
 // [Open] opens the folder. A log is the truth about its run; everything else here can be deleted.
 // Folders are created on demand only.
@@ -42,7 +43,8 @@ type Home struct {
 	// cannot be right. If it is nil, such runs are listed with what their id tells.
 	Summarize func(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error)
 
-	dir string
+	dir    string
+	shared swarm.SharedStore // the store, if other machines use it as well; else nil
 }
 
 // A StoreOpener opens the store of runs in a folder.
@@ -62,6 +64,7 @@ func Open(store StoreOpener) (*Home, error) {
 func At(dir string, store StoreOpener) (*Home, error) {
 	h := &Home{dir: dir}
 	h.Store = store(h.in("runs"))
+	h.shared, _ = h.Store.(swarm.SharedStore)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -153,15 +156,15 @@ func where() (string, error) {
 func (h *Home) Dir() string { return h.dir }
 
 // OutputDir is the folder of the copies of a run's outputs.
-func (h *Home) OutputDir(run swarm.RunID) string { return h.in("outputs", string(run)) }
+func (h *Home) OutputDir(run swarm.RunID) string { return h.ofRun("outputs", run) }
 
 // OutputPath is the copy of a task's last output.
 func (h *Home) OutputPath(run swarm.RunID, task string) string {
-	return h.in("outputs", string(run), task+".txt")
+	return filepath.Join(h.OutputDir(run), task+".txt")
 }
 
 // TreePath is the folder of the git objects that a run recorded.
-func (h *Home) TreePath(run swarm.RunID) string { return h.in("trees", string(run)) }
+func (h *Home) TreePath(run swarm.RunID) string { return h.ofRun("trees", run) }
 
 // MakeWork makes the folder for the files of a swarm's agents.
 func (h *Home) MakeWork(run swarm.RunID) error { return makeDir(h.WorkPath(run)) }
@@ -233,10 +236,10 @@ func copyFile(source, target *os.Root, path string) error {
 func (h *Home) DesksPath(run swarm.RunID) string { return filepath.Join(h.WorkPath(run), "desks") }
 
 // WorkPath is the folder for the files of a swarm's agents.
-func (h *Home) WorkPath(run swarm.RunID) string { return h.in("work", string(run)) }
+func (h *Home) WorkPath(run swarm.RunID) string { return h.ofRun("work", run) }
 
 // ArtifactPath is the folder of artifacts.
-func (h *Home) ArtifactPath() string { return h.in("artifacts") }
+func (h *Home) ArtifactPath() string { return h.files("artifacts") }
 
 // PromptPath is the folder of the prompts for all projects.
 func (h *Home) PromptPath() string { return h.in("prompts") }
@@ -244,7 +247,7 @@ func (h *Home) PromptPath() string { return h.in("prompts") }
 // TokenPath is the file of our own server's key.
 func (h *Home) TokenPath() string { return h.in("token") }
 
-func (h *Home) streamDir(run swarm.RunID) string { return h.in("streams", string(run)) }
+func (h *Home) streamDir(run swarm.RunID) string { return h.ofRun("streams", run) }
 
 // MakeRuns creates the folder of logs. The first time it also writes a .gitignore that leaves out
 // everything but the prompts, because the state folder may be in a repository.
@@ -265,6 +268,21 @@ func (h *Home) MakeRuns() error {
 	}
 	return makeDir(h.in("runs"))
 }
+
+// ofRun is the folder of one kind of a run's files.
+func (h *Home) ofRun(kind string, run swarm.RunID) string { return h.files(kind, string(run)) }
+
+// files is a path among the files of the store's runs. Those of shared runs are in a folder of their
+// own. So no store takes the files of another one's runs for leftovers.
+func (h *Home) files(parts ...string) string {
+	if h.shared != nil {
+		return h.in(append([]string{sharedFiles}, parts...)...)
+	}
+	return h.in(parts...)
+}
+
+// sharedFiles is the folder for the files of runs that are in a shared store.
+const sharedFiles = "shared"
 
 func (h *Home) in(parts ...string) string {
 	path := h.dir

@@ -42,5 +42,13 @@ func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error)
 	}
 }
 
+// LockStore is a mutex between all processes that use the store of runs, on whatever machine.
+func (h *Home) LockStore(ctx context.Context, what string) (unlock func(), err error) {
+	if h.shared != nil {
+		return h.shared.Lock(ctx, what)
+	}
+	return h.Lock(ctx, what)
+}
+
 // lockEvery is the polling interval for a lock that another process holds.
 const lockEvery = 5 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,14 +38,20 @@ var perRun = []string{"outputs", "streams", "trees", "artifacts", "work"}
 
 // Prune deletes the files of old runs and returns what it deleted. It never touches a run that a
 // process drives, nor a file outside of the state folder, because os.Root follows no link out of
-// it. After an error it continues with the other runs, and returns the first error.
+// it. After an error it continues with the other runs, and returns the first error. A run whose log
+// cannot be looked at stays, with all its files.
 func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
+	if h.shared != nil { // a machine without files of its own can still remove runs
+		if err := h.Make(); err != nil {
+			return nil, err
+		}
+	}
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
 		return nil, storageError(h.dir, "the state folder cannot be read", err)
 	}
 	defer root.Close()
-	ids, err := h.allIDs()
+	ids, err := h.prunable()
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +83,14 @@ func (h *Home) Delete(run swarm.RunID, now time.Time) error {
 	return err
 }
 
-// allIDs returns the ids of all runs, the oldest first. It includes ids of which only leftovers
-// without a log exist.
-func (h *Home) allIDs() ([]string, error) {
+// prunable returns the ids of all runs, the oldest first. It includes ids of which only leftovers
+// without a log exist. What is a leftover is never decided by the absence of a log alone:
+//   - The files of runs in the state folder have places of their own, so the folder of logs must have
+//     had the log. If that folder is not there, it may be on a disk that is not mounted, and nothing
+//     is a leftover.
+//   - A shared store must say that it had the run and that the run was removed. The store may be
+//     another one than before, or one that was set back.
+func (h *Home) prunable() ([]string, error) {
 	var ids []string
 	for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
 		if err != nil {
@@ -86,25 +98,55 @@ func (h *Home) allIDs() ([]string, error) {
 		}
 		ids = append(ids, string(entry.ID))
 	}
-	leftovers, err := namesIn(h.in("runs"))
+	leftovers, err := h.leftovers(ids)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range leftovers {
-		if id, _, ok := strings.Cut(name, "."); ok {
-			ids = append(ids, id)
+	ids = append(ids, leftovers...)
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// leftovers returns the ids of which there are files, and that are known to have no log.
+func (h *Home) leftovers(runs []string) (ids []string, err error) {
+	if h.shared == nil {
+		if _, err := os.Stat(h.in("runs")); err != nil {
+			return nil, nil //nolint:nilerr // without it nothing is known of any log
+		}
+		names, err := namesIn(h.in("runs"))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if id, _, ok := strings.Cut(name, "."); ok {
+				ids = append(ids, id)
+			}
 		}
 	}
 	for _, folder := range perRun {
-		names, err := namesIn(h.in(folder))
+		names, err := namesIn(h.files(folder))
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, names...)
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !swarm.IsRunID(id) })
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	with := make(map[string]bool, len(runs)) // a log
+	for _, id := range runs {
+		with[id] = true
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !swarm.IsRunID(id) || with[id] })
+	if h.shared == nil || len(ids) == 0 {
+		return ids, nil
+	}
+	asked := make([]swarm.RunID, len(ids))
+	for i, id := range ids {
+		asked[i] = swarm.RunID(id)
+	}
+	removed, err := h.shared.Removed(context.Background(), asked)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(removed, swarm.RunID(id)) }), nil
 }
 
 // beingMade is the age below which a run without events may be one that a process is just creating.
@@ -113,13 +155,21 @@ const beingMade = time.Minute
 // pruneRun deletes a run that ended or was abandoned long enough ago. The fence protects against a
 // race: the store refuses to remove the log if a process has owned the run since lastState.
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	s, fence, driven, damage := h.lastState(swarm.RunID(id))
-	if driven {
+	s, changed, fence, driven, err := h.lastState(swarm.RunID(id))
+	var damage error
+	switch {
+	case driven:
 		return Pruned{}, nil
+	case errors.Is(err, swarm.ErrDamaged):
+		damage = err
+	case err != nil && h.shared != nil: // a file in the state folder that is no log is deleted
+		return Pruned{}, err
 	}
 	p := Pruned{ID: id, Status: s.Status, Ended: s.Ended}
 	if p.Ended.IsZero() {
-		p.Ended = newest(root, pathsOf(id))
+		if p.Ended = newest(root, h.pathsOf(id)); changed.After(p.Ended) { // another machine may have the files
+			p.Ended = changed
+		}
 	}
 	least := opt.OlderThan
 	if s.Started.IsZero() {
@@ -147,17 +197,25 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 		}
 	}
 	for _, folder := range folders {
-		if err := remove(root, folder+"/"+id, opt.DryRun, &p); err != nil {
+		path, err := filepath.Rel(h.dir, h.ofRun(folder, swarm.RunID(id)))
+		if err == nil {
+			err = remove(root, path, opt.DryRun, &p)
+		}
+		if err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// lastState returns the summary of a run, its current fence, and whether a process drives it. If
-// its log is damaged, it says so by an error.
-func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool, damage error) {
-	entry, _ := h.entry(id)
+// lastState returns the summary of a run, when its log was changed, its current fence, and whether a
+// process drives it. If the log is damaged, the error says so. Any other error means that nothing is
+// known of the run.
+func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, changed time.Time, fence int64, driven bool, err error) {
+	entry, _, err := h.lookup(id)
+	if err != nil {
+		return s, changed, 0, false, err
+	}
 	fence = swarm.AnyFence
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err == nil {
@@ -168,18 +226,25 @@ func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, drive
 		_ = log.Close()
 	}
 	if errors.Is(err, swarm.ErrDamaged) {
-		damage = swarm.Errorf(swarm.Storage, "%w", err).
+		s, driven, _ = h.current(entry)
+		return s, entry.Changed, fence, driven, swarm.Errorf(swarm.Storage, "%w", err).
 			WithHint("`swarm db recover %s` saves what is intact; `swarm prune --damaged` deletes damaged runs too", id)
 	}
-	s, driven, _ = h.current(entry) // not saved: the times of the files show when the run was abandoned
-	return s, fence, driven, damage
+	if err == nil || swarm.KindOf(err) == swarm.NotFound {
+		s, driven, err = h.current(entry) // not saved: the times of the files show when the run was abandoned
+	}
+	return s, entry.Changed, fence, driven, err
 }
 
-// pathsOf returns the paths at which files of a run may be.
-func pathsOf(id string) []string {
-	paths := []string{"runs/" + id + ".db", "runs/" + id + ".db-wal", "runs/" + id + ".jsonl"}
+// pathsOf returns the paths at which files of a run may be, in the state folder.
+func (h *Home) pathsOf(id string) (paths []string) {
+	if h.shared == nil {
+		paths = []string{"runs/" + id + ".db", "runs/" + id + ".db-wal", "runs/" + id + ".jsonl"}
+	}
 	for _, folder := range perRun {
-		paths = append(paths, folder+"/"+id)
+		if path, err := filepath.Rel(h.dir, h.ofRun(folder, swarm.RunID(id))); err == nil {
+			paths = append(paths, path)
+		}
 	}
 	return paths
 }

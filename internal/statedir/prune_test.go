@@ -1,7 +1,10 @@
 package statedir
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +30,7 @@ func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 
 // left returns the places that still have files of a run.
 func left(h *Home, id string) (there []string) {
-	for _, path := range pathsOf(id) {
+	for _, path := range h.pathsOf(id) {
 		if _, err := os.Lstat(filepath.Join(h.Dir(), path)); err == nil {
 			there = append(there, path)
 		}
@@ -55,7 +58,7 @@ func TestPrune(t *testing.T) {
 	worked(t, h, swarm.RunSummary{ID: "old-left", Dir: "/a", Status: swarm.Running})
 	drive(t, h, "old-driven")
 	for _, id := range []string{"old-left", "old-driven"} { // nobody wrote when they ended: their files tell
-		for _, path := range pathsOf(id) {
+		for _, path := range h.pathsOf(id) {
 			_ = os.Chtimes(filepath.Join(h.Dir(), path), old, old)
 		}
 	}
@@ -220,5 +223,147 @@ func TestPruneSparesWhatIsBeingMade(t *testing.T) {
 	}
 	if gone, err = h.Prune(PruneOptions{Now: time.Now().Add(2 * beingMade)}); err != nil || len(gone) != 1 {
 		t.Errorf("what was left half made stays for ever: %v, %v", gone, err)
+	}
+}
+
+// A sharedStore stands for a database: it has its logs elsewhere, and may not answer.
+type sharedStore struct {
+	swarm.Store
+	removed []swarm.RunID
+	down    error
+	after   int // answers before it is down
+}
+
+func (s *sharedStore) answer() error {
+	if s.after--; s.after >= 0 {
+		return nil
+	}
+	return s.down
+}
+
+func (s *sharedStore) Removed(context.Context, []swarm.RunID) ([]swarm.RunID, error) {
+	return s.removed, s.answer()
+}
+
+func (s *sharedStore) Name() string { return "a database" }
+
+func (s *sharedStore) Lock(context.Context, string) (func(), error) { return func() {}, nil }
+
+func (s *sharedStore) Examine(context.Context) (h swarm.StoreHealth, err error) { return h, nil }
+
+func (s *sharedStore) Open(ctx context.Context, run swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
+	if err := s.answer(); err != nil {
+		return nil, err
+	}
+	return s.Store.Open(ctx, run, access)
+}
+
+func (s *sharedStore) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
+	if err := s.answer(); err != nil {
+		return func(yield func(swarm.RunEntry, error) bool) { yield(swarm.RunEntry{}, err) }
+	}
+	return s.Store.Runs(ctx, q)
+}
+
+// Two stores use one state folder, one after the other. Neither deletes files of the other's runs.
+func TestPruneLeavesTheFilesOfAnotherStoresRuns(t *testing.T) {
+	now := time.Now()
+	local := newHome(t)
+	store := &sharedStore{Store: sqlite.NewStore(t.TempDir())}
+	shared, err := At(local.Dir(), func(string) swarm.Store { return store })
+	must(t, err)
+	ended := now.Add(-time.Hour)
+	worked(t, local, swarm.RunSummary{ID: "mine", Status: swarm.Completed, Ended: now})
+	log, err := store.Create(t.Context(), "ours")
+	must(t, err)
+	must(t, log.Close())
+	for _, id := range []swarm.RunID{"ours", "unknown", "removed"} { // unknown is in another database
+		must(t, shared.WriteOutput(id, "code", []byte("output")))
+		must(t, os.Chtimes(shared.OutputDir(id), ended, ended))
+	}
+	must(t, store.Save(t.Context(), swarm.RunSummary{ID: "ours", Status: swarm.Completed, Started: ended, Ended: now}))
+	files := func() (there []string) {
+		for _, path := range []string{local.OutputDir("mine"), shared.OutputDir("ours"), shared.OutputDir("unknown"), shared.OutputDir("removed")} {
+			if _, err := os.Stat(path); err == nil {
+				there = append(there, filepath.Base(path))
+			}
+		}
+		return there
+	}
+	check := func(what string, want ...string) {
+		t.Helper()
+		if there := files(); !slices.Equal(there, want) {
+			t.Errorf("%s left %v, want %v", what, there, want)
+		}
+	}
+	opt := PruneOptions{Now: now.Add(time.Hour), OlderThan: 90 * time.Minute}
+
+	_, err = local.Prune(opt)
+	must(t, err)
+	_, err = shared.Prune(opt)
+	must(t, err)
+	check("pruning two stores", "mine", "ours", "unknown", "removed")
+
+	store.removed, store.down = []swarm.RunID{"removed"}, errors.New("no answer")
+	all := opt
+	all.OlderThan = 0
+	for store.after = 0; store.after < 4; { // the store goes away at each question of the prune
+		asked := store.after
+		if pruned, err := shared.Prune(all); err == nil || len(pruned) > 0 && pruned[0].ID != "removed" {
+			t.Errorf("a store that is gone at question %d: %v, %v", asked, pruned, err)
+		}
+		if there := files(); len(there) < 3 {
+			t.Errorf("a store that was gone at question %d left %v", asked, there)
+		}
+		store.after = asked + 1
+	}
+	store.down = nil
+	_, err = shared.Prune(opt)
+	must(t, err)
+	check("pruning what another machine removed", "mine", "ours", "unknown")
+	_, err = shared.Prune(all)
+	must(t, err)
+	check("pruning a run", "mine", "unknown")
+
+	must(t, os.Rename(local.in("runs"), local.in("runs.away"))) // a disk that is not mounted
+	_, err = local.Prune(all)
+	must(t, err)
+	check("pruning without the folder of logs", "mine", "unknown")
+}
+
+// A run that was abandoned on another machine has no files here. Its age is that of its log.
+func TestTheAgeOfARunWithoutFilesIsThatOfItsLog(t *testing.T) {
+	now := time.Now()
+	store := &agedStore{&sharedStore{Store: sqlite.NewStore(t.TempDir())}, now.Add(-time.Hour)}
+	h, err := At(t.TempDir(), func(string) swarm.Store { return store })
+	must(t, err)
+	log, err := store.Create(t.Context(), "abandoned")
+	must(t, err)
+	must(t, log.Close())
+	must(t, store.Save(t.Context(), swarm.RunSummary{ID: "abandoned", Status: swarm.Interrupted, Started: now.Add(-2 * time.Hour)}))
+	for _, test := range []struct {
+		than time.Duration
+		want int
+	}{{2 * time.Hour, 0}, {30 * time.Minute, 1}} {
+		pruned, err := h.Prune(PruneOptions{Now: now, OlderThan: test.than, DryRun: true})
+		if err != nil || len(pruned) != test.want {
+			t.Errorf("pruned what is older than %v: %v, %v", test.than, pruned, err)
+		}
+	}
+}
+
+// An agedStore knows when its runs were changed.
+type agedStore struct {
+	*sharedStore
+	changed time.Time
+}
+
+func (s *agedStore) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
+	return func(yield func(swarm.RunEntry, error) bool) {
+		for entry, err := range s.sharedStore.Runs(ctx, q) {
+			if entry.Changed = s.changed; !yield(entry, err) {
+				return
+			}
+		}
 	}
 }

@@ -19,26 +19,33 @@ func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	return s
 }
 
-// Exists reports whether the run exists. It does even if its log was deleted and the rest was not.
+// Exists reports whether the run exists. It does even if its log was deleted and the rest was not,
+// and as long as a store that does not answer may have it.
 func (h *Home) Exists(run swarm.RunID) bool {
-	_, ok := h.entry(run)
-	return ok
+	_, ok, err := h.lookup(run)
+	return ok || err != nil
 }
 
-// HasLog reports whether the run's log is in its place.
+// HasLog reports whether the run's log is in its place, or may be in a store that does not answer.
 func (h *Home) HasLog(run swarm.RunID) bool {
-	entry, ok := h.entry(run)
-	return ok && !entry.Damaged
+	entry, ok, err := h.lookup(run)
+	return ok && !entry.Damaged || err != nil
 }
 
-// entry returns the run's entry in the store's list.
+// entry is lookup for callers to whom a run that cannot be looked up is none.
 func (h *Home) entry(run swarm.RunID) (swarm.RunEntry, bool) {
+	entry, ok, err := h.lookup(run)
+	return entry, ok && err == nil
+}
+
+// lookup returns the run's entry in the store's list, and whether there is one.
+func (h *Home) lookup(run swarm.RunID) (swarm.RunEntry, bool, error) {
 	if run != "" { // an empty query means all runs
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: run}) {
-			return entry, err == nil
+			return entry, true, err
 		}
 	}
-	return swarm.RunEntry{RunSummary: swarm.RunSummary{ID: run}}, false
+	return swarm.RunEntry{RunSummary: swarm.RunSummary{ID: run}}, false, nil
 }
 
 // Driven reports whether a process drives the run now.
@@ -111,7 +118,7 @@ func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) (swarm.RunSumma
 	}
 	s.ID = saved.ID
 	if s.PID == 0 {
-		s.PID = saved.PID
+		s.PID, s.Host = saved.PID, saved.Host
 	}
 	return s, nil
 }
