@@ -488,6 +488,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/term", "prints runs"},
 		{"swarm/internal/providerkind", "the kinds that `swarm doctor` checks, and what confines a run's programs"},
 		{"swarm/internal/sqlite", "the store of runs, wired here and nowhere else"},
+		{"swarm/internal/postgres", "the store that machines share, wired here and nowhere else"},
 		{"swarm/internal/engine/local", "the engine, wired here and nowhere else"},
 		{"swarm/internal/strictjson", "JSON of a person is read strictly"},
 		{"swarm/internal/excerpt", shortened},

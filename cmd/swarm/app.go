@@ -16,7 +16,6 @@ import (
 	"swarm"
 	"swarm/internal/control"
 	"swarm/internal/run"
-	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
 	"swarm/internal/telemetry"
 	"swarm/internal/term"
@@ -41,6 +40,10 @@ type app struct {
 	browser        *opener // opens addresses in a browser
 	server         personServer
 	steering       bool // the command steers runs: it finds only those that its caller may steer
+
+	file      string   // the compose file that the command line names; "" = swarm/swarm.yaml
+	sets      []string // what the command line changes in it
+	storeFrom string   // where the address of a shared store is from
 
 	opened   *statedir.Home
 	exporter func() *telemetry.Exporter // opened when it is first needed
@@ -79,8 +82,12 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			_, err := a.paints() // a bad --color is refused before a run starts
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if f := cmd.Flags().Lookup("file"); f != nil {
+				a.file = f.Value.String()
+			}
+			a.sets, _ = cmd.Flags().GetStringArray("set") // other commands have none
+			_, err := a.paints()                          // a bad --color is refused before a run starts
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -186,7 +193,11 @@ func (a *app) print(v any) error {
 // home opens the state folder when it is first needed.
 func (a *app) home() (*statedir.Home, error) {
 	if a.opened == nil {
-		h, err := statedir.Open(sqlite.NewStore)
+		store, err := a.chooseStore()
+		if err != nil {
+			return nil, err
+		}
+		h, err := statedir.Open(store)
 		if err != nil {
 			return nil, err
 		}

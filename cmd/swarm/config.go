@@ -54,6 +54,9 @@ func (a *app) configuration(src *source) ([]setting, error) {
 		from = "SWARM_HOME"
 	}
 	all := []setting{{"home", h.Dir(), from}}
+	if store, ok := h.Store.(swarm.SharedStore); ok {
+		all = append(all, setting{"store", store.Name(), a.storeFrom})
+	}
 	o, err := src.options(a, nil)
 	s := compose.Defaults()
 	switch {

@@ -123,7 +123,7 @@ run again under the same id.
 				return err
 			}
 			if driven && (record != "" || replay != "") {
-				return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one neither records nor replays it", who.PID, id).
+				return swarm.Errorf(swarm.BadInput, "%s drives the run %s, so this one neither records nor replays it", who.Process(), id).
 					WithHint("leave out the flag; after the run's end: swarm record %s FILE", id)
 			}
 			if driven && a.open {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -122,7 +123,7 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	if err != nil {
 		return []finding{bad("state folder", true, err)}
 	}
-	all := []finding{{What: "state folder", Found: h.Dir(), Needed: true}}
+	all := []finding{{What: "state folder", Found: h.Dir(), Needed: true}, examineStore(ctx, h.Store)}
 	if out, err := exec.CommandContext(ctx, "git", "--version").Output(); err != nil {
 		all = append(all, finding{What: "git", Problem: "not found", Hint: "without it `swarm diff` has nothing to show"})
 	} else {
@@ -146,6 +147,37 @@ func (a *app) examine(ctx context.Context, src *source, start bool) []finding {
 	all = append(all, d.examineProviders(ctx)...)
 	all = append(all, examineServers(b, dir)...)
 	return append(all, a.examineTelemetry(ctx)...)
+}
+
+// mostSkew is how far the clocks of a store and of this machine may be apart.
+const mostSkew = 5 * time.Second
+
+// examineStore checks where runs are, and whether what was acknowledged there lasts.
+func examineStore(ctx context.Context, s swarm.Store) finding {
+	const what = "store"
+	shared, ok := s.(swarm.SharedStore)
+	if !ok {
+		return finding{What: what, Found: "runs are in the state folder; what is acknowledged is on its disk", Needed: true}
+	}
+	h, err := shared.Examine(ctx)
+	if err != nil {
+		return bad(what, true, err)
+	}
+	f := finding{What: what, Version: h.Server, Needed: true, Hint: h.Hint}
+	f.Found = fmt.Sprintf("%s, %s, %s, %s; answers in %s", h.Name, h.Server, term.Plural(int(h.Runs), "run"), term.Bytes(h.Bytes), h.RoundTrip.Round(10*time.Microsecond))
+	skew := "its clock agrees with this machine's"
+	if h.Ahead.Abs() > mostSkew {
+		skew = fmt.Sprintf("its clock is %s ahead of this machine's, and counts", h.Ahead.Round(time.Second))
+		if h.Ahead < 0 {
+			skew = fmt.Sprintf("its clock is %s behind this machine's, and counts", -h.Ahead.Round(time.Second))
+		}
+	}
+	if h.Risk != "" {
+		f.Found, f.Problem, f.Needed = f.Found+"; "+skew+".", h.Risk, false
+		return f
+	}
+	f.Found += "; " + skew + "; what is acknowledged is on its disk"
+	return f
 }
 
 // examinePage checks whether this program has the page for browsers, and says how to get in.

@@ -55,11 +55,21 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture, text textReader) error 
 		p.Reason = "" // it only repeats the status
 	}
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
-	if p.Status != swarm.Interrupted {
+	if p.Status != swarm.Interrupted && hasOutputs(h, p.ID) {
 		fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
 	}
 	a.printNext(nextCommands(p))
 	return nil
+}
+
+// hasOutputs reports whether the copies of a run's outputs are here. Those of a shared run are on the
+// machine that drove it.
+func hasOutputs(h *statedir.Home, run swarm.RunID) bool {
+	if _, shared := h.Store.(swarm.SharedStore); !shared {
+		return true
+	}
+	_, err := os.Stat(h.OutputDir(run))
+	return err == nil
 }
 
 // printResults writes the results of a run in full: what its lead reports, or the outputs of its last

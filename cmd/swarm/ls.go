@@ -129,6 +129,9 @@ func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table 
 	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "NOTE").Right(3, 5, 6, 7).Cut(1, 9)
 	for _, s := range runs {
 		row := []string{string(s.ID), s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", cmp.Or(s.Problem, s.Waits)}
+		if row[9] == "" && s.Host != "" && s.Status != swarm.Interrupted && !s.Status.Ended() {
+			row[9] = "on " + s.Host
+		}
 		if s.Name == "" {
 			row[1] = string(s.Kind)
 		}

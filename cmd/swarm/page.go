@@ -144,7 +144,7 @@ func (a *app) mayOpen() error {
 
 // errNoPage refuses --open for a run that another process drives.
 func errNoPage(who swarm.Owner, id swarm.RunID) error {
-	return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one has no page of it", who.PID, id).
+	return swarm.Errorf(swarm.BadInput, "%s drives the run %s, so this one has no page of it", who.Process(), id).
 		WithHint("leave out --open; swarm serve has the page of every run")
 }
 

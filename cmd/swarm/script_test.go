@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,6 +21,8 @@ import (
 	"swarm/internal/modeltest"
 	"swarm/internal/npmtest"
 	"swarm/internal/otlptest"
+	"swarm/internal/postgrestest"
+	"swarm/internal/process"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
@@ -101,6 +104,13 @@ func TestMCPScripts(t *testing.T) {
 	runScripts(t, "mcp", pathWith(t, npmtest.Filesystem, "mcp-server-filesystem"))
 }
 
+// TestPostgresScripts runs scripts over a store that two state folders share, where PostgreSQL is
+// installed.
+func TestPostgresScripts(t *testing.T) {
+	t.Setenv("SWARM_STORE", postgrestest.Address(t))
+	runScripts(t, "postgres", os.Getenv("PATH"))
+}
+
 // pathWith is PATH with the programs of npm's packages in it.
 func pathWith(t *testing.T, specsAndPrograms ...string) string {
 	path := []string{os.Getenv("PATH")}
@@ -126,21 +136,25 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH", "COLLECTOR_PORT"} {
+			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH", "COLLECTOR_PORT", "SWARM_STORE"} {
 				env.Setenv(variable, os.Getenv(variable))
 			}
 			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			env.Values[collectorKey{}] = new(*otlptest.Server)
+			env.Values[clusterKey{}] = new(*postgrestest.Cluster)
 			env.Defer(func() { endDriven(env.WorkDir) })
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "page" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "page":
+				_, err := fs.Stat(web.Files(), "index.html") // whether the page was built
+				return err == nil, nil
+			case "namespaces": // whether a process can have a host name and process numbers of its own
+				return exec.Command("unshare", "-r", "-u", "-p", "-f", "--kill-child", "--mount-proc", "hostname", "other").Run() == nil, nil
 			}
-			_, err := fs.Stat(web.Files(), "index.html") // whether the page was built
-			return err == nil, nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":        exitCode,
@@ -153,10 +167,35 @@ func runScripts(t *testing.T, folder, path string) {
 			"http":        request,
 			"collector":   collector,
 			"told":        collected,
+			"cluster":     cluster,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
+
+// cluster starts a PostgreSQL of the script's own and sets $SWARM_STORE, or crashes it, or starts it
+// again: cluster [crash|start].
+func cluster(ts *testscript.TestScript, neg bool, args []string) {
+	running := ts.Value(clusterKey{}).(**postgrestest.Cluster)
+	switch {
+	case neg || len(args) > 1:
+		ts.Fatalf("usage: cluster [crash|start]")
+	case len(args) == 0:
+		c, err := postgrestest.Run()
+		ts.Check(err)
+		ts.Defer(c.Close)
+		*running = c
+		ts.Setenv("SWARM_STORE", c.Address)
+	case args[0] == "crash":
+		ts.Check((*running).Crash())
+	case args[0] == "start":
+		ts.Check((*running).Start())
+	default:
+		ts.Fatalf("unknown: cluster %s", args[0])
+	}
+}
+
+type clusterKey struct{}
 
 // endDriven ends the processes that still drive a run of a script, in any home folder that it made.
 // Those of `swarm up -d` outlive a script that fails before it waits for them.
@@ -167,6 +206,11 @@ func endDriven(folder string) {
 		h, err := statedir.At(filepath.Dir(runs), sqlite.NewStore)
 		if err != nil {
 			continue // a script has broken it
+		}
+		for _, m := range h.Marks() { // of runs in another store
+			if id := process.IDOf(m.PID); !h.Exists(m.Run) && h.Alive(m) && m.Started != 0 && id.Started == m.Started { // else it is of another namespace
+				_ = syscall.Kill(m.PID, syscall.SIGKILL)
+			}
 		}
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
 			if err == nil {

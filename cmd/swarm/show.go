@@ -250,6 +250,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	case !p.Replay:
 		parts = append(parts, "without a file")
 	}
+	if p.Owner.Host != "" && p.Status != swarm.Interrupted && !p.Status.Ended() {
+		parts = append(parts, fmt.Sprintf("driven by process %d on %s", p.Owner.PID, term.Escape(p.Owner.Host)))
+	}
 	if p.From != "" {
 		parts = append(parts, "begun from "+string(p.From))
 	}

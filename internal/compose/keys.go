@@ -47,6 +47,7 @@ type fileKeys struct {
 	Pipelines    named[pipelineKeys] `key:"pipelines" doc:"Sets of tasks that iterate together. swarm up runs main, else the only one, else all tasks."`
 	DefaultAgent text                `key:"default_agent" doc:"The agent that gets a line without an @name."`
 	Desks        text                `key:"desks" doc:"The folder of the desks, such as a shared one; without it one in the state folder."`
+	Store        text                `key:"store" doc:"The database of runs that several machines share: postgres://user@host:port/database. SWARM_STORE goes before it. Without it runs are in the state folder."`
 	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
 	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
 	ReplyTimeout duration            `key:"reply_timeout" doc:"How long an agent waits for a required reply."`

@@ -27,6 +27,7 @@ type Places struct {
 	Servers   map[string]Place
 	Roots     map[string]Place // by the agent's name in the file
 	Workspace Place            // of a swarm
+	Store     Place
 }
 
 func (c *compiler) place(n *yaml.Node) Place {
@@ -39,7 +40,7 @@ func (c *compiler) place(n *yaml.Node) Place {
 
 // places finds the places for the agents that are to work.
 func (c *compiler) places(sel *selection) Places {
-	p := Places{Providers: map[string]Place{}, Servers: map[string]Place{}, Roots: map[string]Place{}, Workspace: c.place(c.file.Swarm.Workspace.node)}
+	p := Places{Providers: map[string]Place{}, Servers: map[string]Place{}, Roots: map[string]Place{}, Workspace: c.place(c.file.Swarm.Workspace.node), Store: c.place(c.file.Store.node)}
 	for _, a := range c.agentsOf(sel) {
 		if a.keys != nil && a.keys.Root.given() {
 			p.Roots[a.name] = c.place(a.keys.Root.node)

@@ -21,6 +21,7 @@ import (
 type Settings struct {
 	Provider     string             `json:"provider,omitempty"` // of agents that name none
 	DefaultAgent string             `json:"default_agent,omitempty"`
+	Store        string             `json:"store,omitempty"` // the address of the database of runs, without a password
 	MaxParallel  int                `json:"max_parallel"`
 	WaitTimeout  time.Duration      `json:"wait_timeout"`
 	ReplyTimeout time.Duration      `json:"reply_timeout"`
@@ -115,7 +116,7 @@ func (c *compiler) settings() Settings {
 	count := func(to *int, i integer) { set(to, i.at, int(i.value)) }
 	count(&s.MaxParallel, f.MaxParallel)
 	s.MaxParallel = cmp.Or(c.o.MaxParallel, s.MaxParallel)
-	s.Provider, s.DefaultAgent = c.defaultProvider(), f.DefaultAgent.value
+	s.Provider, s.DefaultAgent, s.Store = c.defaultProvider(), f.DefaultAgent.value, f.Store.value
 	set(&s.WaitTimeout, f.WaitTimeout.at, f.WaitTimeout.value)
 	set(&s.ReplyTimeout, f.ReplyTimeout.at, f.ReplyTimeout.value)
 	set(&s.Approvals.Spawn, f.Approvals.Spawn.at, f.Approvals.Spawn.value)
@@ -174,6 +175,7 @@ func (c *compiler) checkSettings() {
 			c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
 		}
 	}
+	c.checkStore()
 	c.checkNotify(&f.Notify)
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkExpect(&f.Team.Expect, "the run's folder", "it")
@@ -191,6 +193,40 @@ func (c *compiler) checkSettings() {
 			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).
 				WithHint("%s", c.didYouMean(a.value, c.agentNames))
 		}
+	}
+}
+
+// StoreOf returns the store that a file names, and the place of the key. All else in the file may be
+// wrong.
+func StoreOf(o Options) (address string, at Place, err error) {
+	c := newCompiler(o)
+	c.read()
+	c.errs = nil
+	if c.checkStore(); len(c.errs) > 0 {
+		return "", Place{}, c.errs[0]
+	}
+	return c.file.Store.value, c.place(c.file.Store.node), nil
+}
+
+// checkStore checks the address of the store. A password has no place in a file that people share.
+// The messages do not repeat the address: it may hold one.
+func (c *compiler) checkStore() {
+	t := c.file.Store
+	if !t.given() {
+		return
+	}
+	u, err := url.Parse(t.value)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		c.fail(t.node, "this is not the address of a store").WithHint("write store: postgres://user@host:port/database; without it runs are in the state folder")
+		return
+	}
+	_, found := u.User.Password()
+	for key := range u.Query() {
+		found = found || strings.HasSuffix(strings.ToLower(key), "password")
+	}
+	if found {
+		c.fail(t.node, "the address of the store holds a password, which everybody could read who gets this file").
+			WithHint("leave it out here, and put it in PGPASSWORD or in ~/.pgpass, or set SWARM_STORE to the whole address")
 	}
 }
 

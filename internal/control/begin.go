@@ -105,7 +105,7 @@ func (b *Begin) Confirmed(h *statedir.Home) error {
 }
 
 func (b *Begin) fileUse() *fileUse {
-	u := &fileUse{plan: &b.Bundle.Plan, places: b.Bundle.Places, dir: b.Dir, file: b.File, set: b.Set, provider: b.Provider}
+	u := &fileUse{plan: &b.Bundle.Plan, places: b.Bundle.Places, dir: b.Dir, file: b.File, set: b.Set, provider: b.Provider, store: b.Bundle.Settings.Store}
 	if b.From == "" { // a retry has the plan of the run before
 		u.reads = append([]string{b.File}, b.Bundle.Sources...)
 	}

@@ -108,9 +108,13 @@ func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, er
 func drivenError(id swarm.RunID, who swarm.Owner) error {
 	if who.Gone {
 		return refuse("try again in "+max(time.Second, time.Until(who.Until).Round(time.Second)).String(),
-			"the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID)
+			"the run %s is still with %s, which is gone, or another is just taking it", id, who.Process())
 	}
-	return refuse("to watch it: swarm attach "+string(id), "process %d drives the run %s, and it is not paused", who.PID, id)
+	hint := "to watch it: swarm attach " + string(id)
+	if who.Away {
+		hint += "; if that machine is gone, try again in " + max(time.Second, time.Until(who.Until).Round(time.Second)).String()
+	}
+	return refuse(hint, "%s drives the run %s, and it is not paused", who.Process(), id)
 }
 
 // Cancel ends a run for good, or with a target one of its tasks or agents. If no process drives the

@@ -49,6 +49,24 @@ type fileUse struct {
 	set       []string // what the command line changes in the file
 	provider  string   // the provider that the command line prefers
 	reads     []string // the files that are read to make the plan; none if the plan is that of an earlier run
+	store     string   // the store that the file names; "" = none
+}
+
+// StoreVariable names the store of runs that several machines share. It goes before a compose file's
+// store.
+const StoreVariable = "SWARM_STORE"
+
+// storePassword is the variable whose value is sent to the server of a store.
+const storePassword = "PGPASSWORD"
+
+// StoreConfirmation is what a person has to confirm before the store of a compose file is used: a
+// stranger's file could name a server of his own, which is sent the password of another one.
+func StoreConfirmation(h *statedir.Home, dir, file, address string, at compose.Place) (c Confirmation, needed bool) {
+	u := &fileUse{plan: &swarm.Plan{}, places: compose.Places{Store: at}, dir: dir, file: file, store: address}
+	for _, c := range u.confirmations(h) {
+		return c, true
+	}
+	return Confirmation{}, false
 }
 
 // confirmations returns all that the use needs, confirmed or not.
@@ -69,6 +87,10 @@ func (u *fileUse) confirmations(h *statedir.Home) (all []Confirmation) {
 		value, set := process.Lookup(nil, use.variable)
 		c.Idle = !set || strings.TrimSpace(value) == ""
 		add(c, "key", path, use.variable, use.to, use.detail)
+	}
+	if used := os.Getenv(StoreVariable); u.store != "" && (used == "" || used == u.store) {
+		c := Confirmation{at: u.places.Store, Text: "runs are stored at " + u.store + ", which is sent " + storePassword, Idle: os.Getenv(storePassword) == ""}
+		add(c, "key", path, storePassword, u.store)
 	}
 	for _, used := range tool.NewGuard(u.plan, u.dir, "", u.reads).Paths {
 		used = absolute(u.dir, used)

@@ -39,14 +39,19 @@ const (
 	envTraceMore = "TRACESTATE" // only valid together with the TRACEPARENT that it came with
 )
 
-// serverToken opens our own server. No program ever gets it.
-const serverToken = "SWARM_TOKEN"
+// serverToken opens our own server, and storeAddress the store of all runs. No program ever gets
+// them. With a shared store, storePassword may be its password.
+const (
+	serverToken   = "SWARM_TOKEN"
+	storeAddress  = "SWARM_STORE"
+	storePassword = "PGPASSWORD"
+)
 
 // reserved are the variables that a file's `env` must not set. Orphaned processes are found by some
 // of them, and a false value of the others would mislead the program.
 var reserved = []string{
 	envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken,
-	serverToken, "PWD",
+	serverToken, storeAddress, "PWD",
 }
 
 // vendors are the prefixes of the variables in which model vendors expect their keys.
@@ -148,7 +153,7 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	for _, kv := range own {
 		name, value, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(reserved, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
+		if !ok || replaced || slices.Contains(reserved, name) || opensStore(own, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
 			continue
 		}
 		e.shared = append(e.shared, kv)
@@ -248,13 +253,24 @@ func (e *Environment) appendVars(env []string, added map[string]string) []string
 	return env
 }
 
+// opensStore reports whether a variable holds the credentials of the store that machines share.
+func opensStore(own []string, name string) bool {
+	if name != storePassword {
+		return name == storeAddress
+	}
+	return slices.ContainsFunc(own, func(kv string) bool {
+		return strings.HasPrefix(kv, storeAddress+"=") && len(kv) > len(storeAddress+"=")
+	})
+}
+
 // Lookup returns a variable of our own environment (nil = this process's) that a file names. It
-// never returns the token of our own server: a stranger's file could have it sent anywhere.
+// never returns the token of our own server, and not the store's address and password: a stranger's
+// file could have them sent anywhere.
 func Lookup(own []string, name string) (value string, ok bool) {
 	if own == nil {
 		own = os.Environ()
 	}
-	if name == serverToken {
+	if name == serverToken || opensStore(own, name) {
 		return "", false
 	}
 	for _, kv := range own {

@@ -15,7 +15,7 @@ func (r *Reader) Record(path string) error {
 		return err
 	}
 	if who, driven := r.Driver(); driven {
-		return swarm.Errorf(swarm.BadInput, "the run %s has not ended: process %d drives it", r.ID, who.PID).WithHint("wait for its end: swarm wait %s", r.ID)
+		return swarm.Errorf(swarm.BadInput, "the run %s has not ended: %s drives it", r.ID, who.Process()).WithHint("wait for its end: swarm wait %s", r.ID)
 	}
 	if err := CheckRecordable(start); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -282,6 +281,9 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if err == nil && err2 == nil {
 		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
 	}
+	if err2 != nil && err != nil && err.Error() == err2.Error() {
+		err2 = nil // both met the same
+	}
 	return picture, r.lost(errors.Join(err, err2))
 }
 
@@ -320,14 +322,19 @@ func loopOf(kind swarm.RunKind) string {
 	return "pipeline"
 }
 
-// lost names the new owner, if this process had to stop because it lost the run.
+// lost names the new owner, if this process had to stop because it lost the run. If it lost a shared
+// store, the error says how the run goes on.
 func (r *Run) lost(err error) error {
+	if store, ok := r.home.Store.(swarm.SharedStore); ok && swarm.KindOf(err) == swarm.Storage {
+		return (&swarm.Error{Kind: swarm.Storage, Msg: "this process has stopped driving the run " + string(r.ID), Err: err}).
+			WithHint("when %s can be used again: swarm resume %s", store.Name(), r.ID)
+	}
 	if !errors.Is(err, swarm.ErrFenced) {
 		return err
 	}
 	who := "another process"
 	if o, ok, _ := r.log.Owner(context.Background()); ok {
-		who = "process " + strconv.Itoa(o.PID)
+		who = o.Process()
 	}
 	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + string(r.ID) + ", since this one did not move for " + Lease.String(), Err: err}).
 		WithHint("to watch it: swarm attach %s", r.ID)
@@ -449,7 +456,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	// The summary is only a cache of the log, so its error does not matter.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin, Key: d.start.Key, Args: shortArgs(d.start.Args)})
+		Tasks: parts, PID: os.Getpid(), Host: d.owned.Host, Origin: d.start.Origin, Key: d.start.Key, Args: shortArgs(d.start.Args)})
 	return nil
 }
 
@@ -573,5 +580,5 @@ func summarize(p view.Picture) swarm.RunSummary {
 	}
 	return swarm.RunSummary{Waits: waits, Needs: p.Needs(), Args: shortArgs(p.Args), ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status,
 		Started: p.Started, Ended: p.Ended, Pauses: p.Paused, Since: p.Since, Exit: p.Exit,
-		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin, Key: p.Key}
+		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Host: p.Owner.Host, Origin: p.Origin, Key: p.Key}
 }

@@ -32,7 +32,7 @@ func DescribeEvent(e *swarm.Event) string {
 		return what
 	case swarm.RunOwned:
 		if o, _ := swarm.Body[swarm.Ownership](e); o.Fence > 1 {
-			return fmt.Sprintf("process %d drives the run from here on", o.PID)
+			return swarm.Owner{PID: o.PID, Host: o.Host, Away: o.Host != ""}.Process() + " drives the run from here on"
 		}
 		return ""
 	case swarm.RunPausing:
