@@ -1,5 +1,6 @@
 // Measures the page in a real browser, against a real server: node web/e2e/measure.mjs PROGRAM
 // It prints the rows of docs/benchmarks.md that are about the page. Nothing is asserted.
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { loadavg, tmpdir } from 'node:os';
@@ -14,9 +15,10 @@ const events = Number(process.env.EVENTS ?? 100_000);
 const workers = 20;
 const pause = 50; // between two words of a speaker, in milliseconds
 
-/** openModel is a model over HTTP. A speaker talks until it is told to stop, and the blinker answers after a moment. */
+/** openModel is a model over HTTP. A speaker talks until it is told to stop, and the blinker until its card shows that it works. */
 async function openModel() {
   const talking = new Set();
+  const blinks = [];
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const part of request) body += part;
@@ -28,8 +30,8 @@ async function openModel() {
       response.end('data: [DONE]\n\n');
     };
     if (model === 'blink') {
-      say({ role: 'assistant', content: 'Here I am.' });
-      setTimeout(end, 250);
+      say({ role: 'assistant', content: `${randomUUID()} ${randomUUID()}` }); // an agent that repeats itself is paused
+      blinks.push(end);
       return;
     }
     let words = 0;
@@ -49,6 +51,7 @@ async function openModel() {
   return {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     talking: () => talking.size,
+    blink: () => blinks.length > 0 && (blinks.shift()(), true),
     close() {
       for (const stop of talking) stop();
       server.close();
@@ -93,30 +96,29 @@ const add = (...row) => rows.push(row);
 const watchCard = (page, agent) =>
   page.evaluate((name) => {
     window.seen = [];
-    const card = document.querySelector(`.card[data-agent="${name}"]`);
+    let last = '';
+    // A card may be drawn anew when the graph moves, so the whole page is watched.
     new MutationObserver(() => {
-      const status = card.dataset.status;
+      const status = document.querySelector(`.card[data-agent="${name}"]`)?.dataset.status ?? last;
+      if (status === last) return;
+      last = status;
       requestAnimationFrame(() => {
         const { port1, port2 } = new MessageChannel();
-        port1.onmessage = () => window.seen.push({ status, time: performance.timeOrigin + performance.now() });
+        port1.onmessage = () => window.seen.push({ busy: /running|streaming/.test(status), time: performance.timeOrigin + performance.now() });
         port2.postMessage(0); // after the frame is painted
       });
-    }).observe(card, { attributeFilter: ['data-status'] });
+    }).observe(document.body, { subtree: true, attributeFilter: ['data-status'] });
   }, agent);
 
-const busy = (status) => status === 'running' || status === 'streaming';
-
 /** changes has the blinker take turns, and returns how long each start and end took to reach the screen. */
-async function changes(house, page, team, count) {
+async function changes(house, page, team, model, count) {
   const before = (await call(house, 'GET', `/api/v1/runs/${team}?lists=false`)).run.seq;
   await page.evaluate(() => (window.seen = []));
   for (let i = 1; i <= count; i++) {
     await call(house, 'POST', `/api/v1/runs/${team}/messages`, { to: 'blinker', text: `Blink ${i}` });
-    await page.waitForFunction((n) => {
-      let ends = 0;
-      window.seen.forEach((one, at) => (ends += /idle|waiting/.test(one.status) && at > 0 && /running|streaming/.test(window.seen[at - 1].status) ? 1 : 0));
-      return ends >= n;
-    }, i, { polling: 50 });
+    await page.waitForFunction((n) => window.seen.filter((one, at) => one.busy && !window.seen[at - 1]?.busy).length >= n, i, { polling: 20, timeout: 60_000 });
+    await until('the request of the blinker', () => model.blink());
+    await page.waitForFunction((n) => window.seen.filter((one, at) => !one.busy && window.seen[at - 1]?.busy).length >= n, i, { polling: 20, timeout: 60_000 });
   }
   const seen = await page.evaluate(() => window.seen);
   const told = [];
@@ -128,7 +130,7 @@ async function changes(house, page, team, count) {
   }
   return told.map((event) => {
     const time = Date.parse(event.time);
-    const shown = seen.find((one) => one.time >= time && busy(one.status) === (event.kind === 'turn_started'));
+    const shown = seen.find((one) => one.time >= time && one.busy === (event.kind === 'turn_started'));
     return shown.time - time;
   });
 }
@@ -155,15 +157,16 @@ async function heap(page) {
 async function streaming(house, model) {
   const team = await begin(house, { goal: 'Blink', to: 'blinker', mode: 'interactive' });
   const page = await visit(house, `/r/${team}`);
+  await until('the first turn of the blinker', () => model.blink());
   await page.locator('.card[data-agent="blinker"][data-status="idle"], .card[data-agent="blinker"][data-status="waiting"]').waitFor();
   await watchCard(page, 'blinker');
-  const quiet = await changes(house, page, team, Math.ceil(rounds / 4));
+  const quiet = await changes(house, page, team, model, Math.ceil(rounds / 4));
   for (let i = 0; i < speakers; i++) await call(house, 'POST', `/api/v1/runs/${team}/messages`, { to: `s${i}`, text: 'Talk' });
   await until('all speakers', () => model.talking() === speakers);
   await page.locator('.card[data-agent="s0"]').click();
   await page.getByRole('log', { name: 'Output as it streams' }).getByText('word').first().waitFor();
   await watchTasks(page);
-  const loud = await changes(house, page, team, rounds);
+  const loud = await changes(house, page, team, model, rounds);
   add(`state change to pixel, ${speakers} agents stream`, ms(quantile(loud, 0.5)), `${ms(quantile(quiet, 0.5))} nobody streams`, `${ms(quantile(loud, 0.99))} p99`, '≤ 100 ms p99', quantile(loud, 0.99) <= 100);
   console.error(`longest task while ${speakers} agents stream: ${ms(await longest(page))}; slowest ${ms(Math.max(...loud))}`);
   await call(house, 'POST', `/api/v1/runs/${team}/cancel`, {});
