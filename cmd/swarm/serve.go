@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -157,8 +159,15 @@ func (a *app) inviteAgain(w io.Writer, what string, address func() string) {
 		more = "; Enter prints another"
 		signal.Ignore(syscall.SIGTTIN) // in the background the read fails, and must not stop the server
 		go func() {
-			for enter := bufio.NewScanner(a.stdin); enter.Scan(); {
-				fmt.Fprintf(w, "the page: %s\n", address())
+			for {
+				enter := bufio.NewScanner(a.stdin)
+				for enter.Scan() {
+					fmt.Fprintf(w, "the page: %s\n", address())
+				}
+				if !errors.Is(enter.Err(), syscall.EIO) {
+					return
+				}
+				time.Sleep(time.Second) // no signal tells that a running job is in the foreground again
 			}
 		}()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -52,6 +53,29 @@ tasks: {a: {prompt-string: x}}
 	if !strings.Contains(shown.String(), "\x1b[?25h") {
 		t.Error("the cursor is hidden")
 	}
+}
+
+// TestServerInTheBackground: Enter prints an address of the page also after the server was in the background of
+// its terminal, where it cannot read.
+func TestServerInTheBackground(t *testing.T) {
+	p := newPlace(t)
+	near, far := terminal(t)
+	p.check(syscall.Mkfifo(filepath.Join(p.dir, "go"), 0o600))
+	cmd := p.swarm()
+	shell := exec.Command("sh", "-mc", "swarm serve --listen 127.0.0.1:0 & read x < go; fg")
+	shell.Dir, shell.Env, shell.SysProcAttr = cmd.Dir, append(cmd.Env, "TERM=dumb"), &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	shell.Stdin, shell.Stdout, shell.Stderr = far, far, far
+	p.check(shell.Start())
+	far.Close()
+	var shown bytes.Buffer
+	until(t, near, &shown, "Enter prints another")
+	p.check(os.WriteFile(filepath.Join(p.dir, "go"), []byte("x\n"), 0o600))
+	until(t, near, &shown, "swarm serve --listen") // the shell names the job
+	shown.Reset()
+	near.WriteString("\n")
+	until(t, near, &shown, "the page: http://127.0.0.1:")
+	near.WriteString("\x03")
+	_ = shell.Wait()
 }
 
 // TestDumbTerminal types a line into a terminal that knows no escape sequences, in a folder without a
