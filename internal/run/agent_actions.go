@@ -36,10 +36,11 @@ func (r *Reader) Living() (view.Picture, error) {
 	return p, nil
 }
 
-// addActivity sets what an agent does in its turn, by the turn's stream.
+// addActivity sets what an agent does in its turn, by the end of the turn's stream. If that has no
+// text, all of the stream is read: an agent that has said something keeps the status.
 func (r *Reader) addActivity(streams *statedir.StreamsReader, a *view.Agent) error {
 	a.Connection, a.Stream = view.Connected, view.Reading
-	return r.readStream(streams, a.Turn, func(said statedir.Record) error {
+	take := func(said statedir.Record) error {
 		if said.Time.After(a.Active) {
 			a.Active = said.Time
 		}
@@ -47,7 +48,17 @@ func (r *Reader) addActivity(streams *statedir.StreamsReader, a *view.Agent) err
 			a.Status = swarm.Streaming
 		}
 		return nil
-	})
+	}
+	stream, err := r.streamOf(streams, a.Turn)
+	if err != nil || stream == nil {
+		return err
+	}
+	end := *stream
+	if err := end.Newest(take); err != nil || a.Status == swarm.Streaming {
+		return err
+	}
+	_, err = stream.Read(take)
+	return err
 }
 
 // An Action is something that a person can do to one agent.

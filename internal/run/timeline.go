@@ -187,16 +187,24 @@ func (r *Reader) ReadStream(turn swarm.TurnID, fn func(statedir.Record) error) e
 }
 
 func (r *Reader) readStream(streams *statedir.StreamsReader, turn swarm.TurnID, fn func(statedir.Record) error) error {
+	stream, err := r.streamOf(streams, turn)
+	if err == nil && stream != nil {
+		_, err = stream.Read(fn)
+	}
+	return err
+}
+
+// streamOf returns the reader of the stream of a turn's last start; nil = it has not started.
+func (r *Reader) streamOf(streams *statedir.StreamsReader, turn swarm.TurnID) (*statedir.StreamReader, error) {
 	e, err := r.lastStart(turn, math.MaxInt64)
 	if err != nil || e == nil {
-		return err
+		return nil, err
 	}
 	start, err := swarm.Body[swarm.TurnStart](e)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = streams.Turn(turn, start.Start).Read(fn)
-	return err
+	return streams.Turn(turn, start.Start), nil
 }
 
 // ReadNew calls fn with the entries since the last call. It never waits.

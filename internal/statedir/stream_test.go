@@ -121,6 +121,35 @@ func TestALongStreamKeepsItsHeadAndTail(t *testing.T) {
 	}
 }
 
+// TestNewest reads the end of a stream, and not what was said before.
+func TestNewest(t *testing.T) {
+	for _, size := range []int{0, 1, 10_000, partSize + 10_000, 3*partSize + 10_000} {
+		h := newHome(t)
+		streams := h.WriteStreams("r")
+		w := streams.Turn("a/1/1", 1)
+		for n := 0; n < size; n += 1000 {
+			w.Write("text", fmt.Sprintf("%06d", n)+strings.Repeat("x", 994))
+		}
+		w.Write("tool", "last")
+		must(t, w.Close())
+		must(t, streams.Turn("b/1/1", 1).Close())
+		var texts []string
+		must(t, h.ReadStreams("r").Turn("a/1/1", 1).Newest(func(said Record) error {
+			texts = append(texts, said.Text)
+			return nil
+		}))
+		if len(texts) == 0 || texts[len(texts)-1] != "last" {
+			t.Errorf("the stream of %d bytes ends with %d records", size, len(texts))
+		}
+		if size > partSize && len(texts) > 5*pieceSize/1000 {
+			t.Errorf("of the stream of %d bytes %d records are read", size, len(texts))
+		}
+	}
+	if err := newHome(t).ReadStreams("r").Turn("a/1/1", 1).Newest(func(Record) error { return errors.New("a record") }); err != nil {
+		t.Errorf("a turn that said nothing has %v", err)
+	}
+}
+
 func TestOnePieceLargerThanEverythingKept(t *testing.T) {
 	h := newHome(t)
 	w := h.WriteStreams("r").Turn("a/1/1", 1)

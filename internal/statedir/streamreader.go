@@ -50,6 +50,65 @@ func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
 	}
 }
 
+// Newest calls fn with the last records of the stream: those of the newest group of the head, or the
+// end of the last part. It is for callers that ask what a turn does now, because a long stream takes
+// long to read.
+func (r *StreamReader) Newest(fn func(Record) error) error {
+	if err := r.all.readIndex(); err != nil {
+		return err
+	}
+	newest := r.all.last[hashOf(r.name)]
+	if newest == 0 { // nothing is said yet, or the head has its own file
+		_, err := r.Read(fn)
+		return err
+	}
+	var head int64
+	for n := newest; n > 0; n = r.all.before[n-1] {
+		head += r.all.groups[n-1].length
+	}
+	for head >= partSize {
+		next, err := r.nextPart()
+		if err != nil {
+			return err
+		}
+		if next < 0 {
+			break
+		}
+		r.part = next
+	}
+	if r.part > 0 {
+		return r.readEnd(fn)
+	}
+	r.group = r.all.before[newest-1]
+	_, _, err := r.readHead(fn)
+	return err
+}
+
+// readEnd reads the last records of the current part, which has its own file.
+func (r *StreamReader) readEnd(fn func(Record) error) error {
+	f, err := r.all.open(partName(r.name, r.part))
+	if f == nil || err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	_ = f.Close()
+	if err != nil {
+		return r.all.unreadable(partName(r.name, r.part), err)
+	}
+	first := true
+	if r.offset = info.Size() - 4*pieceSize; r.offset <= 0 {
+		r.offset, first = 0, false
+	}
+	_, _, err = r.readPart(func(said Record) error {
+		if first { // the line in which the piece begins
+			first = false
+			return nil
+		}
+		return fn(said)
+	})
+	return err
+}
+
 // readHead reads new records of the head.
 func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err error) {
 	if err := r.all.readIndex(); err != nil {
