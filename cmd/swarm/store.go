@@ -25,7 +25,7 @@ func (a *app) chooseStore() (statedir.StoreOpener, error) {
 	if address == "" {
 		var err error
 		if address, err = a.storeOfFile(); err != nil {
-			return func(string) swarm.Store { return refusingStore{err} }, nil
+			return func(string) swarm.Store { return refusingStore{err} }, nil //nolint:nilerr // every use of the store returns it
 		}
 		if address == "" {
 			return sqlite.NewStore, nil

@@ -153,7 +153,7 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	for _, kv := range own {
 		name, value, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(reserved, name) || opensStore(own, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
+		if !ok || replaced || slices.Contains(reserved, name) || IsProviderKey(name) || opensStore(own, name) || secret.OpensCollector(name, value) {
 			continue
 		}
 		e.shared = append(e.shared, kv)
