@@ -196,9 +196,9 @@ func (c *carriedOver) arrange() error {
 	upto := make([]int64, len(c.used))
 	var unread []swarm.Event
 	for _, e := range c.stored {
-		reader := -1
 		if e.Kind == swarm.HandoffStored {
-			if reader = readers.of(e); reader < 0 {
+			reader := readers.of(e)
+			if reader < 0 {
 				unread = append(unread, e)
 				continue
 			}
