@@ -41,7 +41,7 @@ type renumbered struct{ old, new int64 }
 func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) (*carriedOver, error) {
 	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{},
 		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, mail: map[string][]renumbered{}}
-	grown := growthEvents{turns: map[string]swarm.TurnID{}, dealt: map[string]bool{}}
+	grown := growthEvents{turns: map[string]swarm.TurnID{}, dealt: map[string]bool{}, agents: map[string]string{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
@@ -75,6 +75,9 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 		}
 	}
 	k.used = slices.DeleteFunc(k.used, func(e swarm.Event) bool { return !k.turns[e.Turn] && (e.Turn != "" || e.Agent != swarm.User) })
+	if err := grown.dropLater(log, before); err != nil {
+		return nil, err
+	}
 	readers, err := k.readers()
 	if err != nil {
 		return nil, err
@@ -127,9 +130,10 @@ func (c *carriedOver) noteEnd(e *swarm.Event, keeps func(end *swarm.Event) bool)
 // growthEvents say which requests for agents and edges a run has, and which were dealt with. The agents of a
 // swarm come with its divisions, which the loop makes again; so its requests are none of them.
 type growthEvents struct {
-	swarm bool
-	turns map[string]swarm.TurnID // by request: the turn that made it
-	dealt map[string]bool         // requests whose answer was carried out
+	swarm  bool
+	turns  map[string]swarm.TurnID // by request: the turn that made it
+	dealt  map[string]bool         // requests whose answer was carried out
+	agents map[string]string       // by agent that joined: the request
 }
 
 // isGrowth reports whether an event is about a request for an agent or an edge, and notes the request.
@@ -161,10 +165,17 @@ func (g *growthEvents) request(e *swarm.Event) (id string, ok bool) {
 func (g *growthEvents) note(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.PlanAdded:
-		if e.Key == planKey {
-			p, err := swarm.PlanOf(e)
-			g.swarm = err == nil && p.Swarm != nil
+		p, err := swarm.PlanOf(e)
+		if err != nil {
 			return err
+		}
+		if e.Key == planKey {
+			g.swarm = p.Swarm != nil
+			return nil
+		}
+		id, _ := g.request(e)
+		for i := range p.Agents {
+			g.agents[p.Agents[i].Name] = id
 		}
 	case swarm.HandoffStored:
 		if id, ok := g.request(e); ok {
@@ -174,11 +185,27 @@ func (g *growthEvents) note(e *swarm.Event) error {
 	return nil
 }
 
+// dropLater drops requests of turns that were carried over into this run, and whose record is not before an
+// event: the log has what they asked for ahead of all such records.
+func (g *growthEvents) dropLater(log swarm.RunLog, before int64) error {
+	for id, turn := range g.turns {
+		e, ok, err := log.Find(swarm.CarriedOverKey(turn))
+		if err != nil {
+			return err
+		}
+		if ok && e.Seq >= before {
+			delete(g.dealt, id)
+		}
+	}
+	return nil
+}
+
 // stays reports whether an event about a request is carried over. Its agent may ask again, and gets the same
 // answer. A request of a turn that is done again, which was not dealt with, is dropped.
 func (g *growthEvents) stays(e *swarm.Event, turns map[swarm.TurnID]bool) bool {
 	if e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator && e.Agent != swarm.Supervisor {
-		return !g.swarm // the instructions of an agent that has joined
+		id, ok := g.agents[strings.TrimPrefix(e.To, swarm.ToAgents)] // the instructions of an agent that has joined
+		return !g.swarm && (!ok || g.dealt[id] || turns[g.turns[id]])
 	}
 	id, ok := g.request(e)
 	return ok && !g.swarm && (g.dealt[id] || turns[g.turns[id]])
@@ -234,6 +261,9 @@ func (c *carriedOver) arrange() error {
 		c.add(swarm.Event{Kind: swarm.TurnCarriedOver, Key: swarm.CarriedOverKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
 		if delivered, ok := c.collected[e.Turn]; ok {
 			c.add(delivered)
+		}
+		if a := end.Action; a != nil && a.Kind == swarm.ActRequestHelp { // it is asked for again, and answered again
+			continue
 		}
 		for _, e := range c.actions[e.Turn] {
 			end, err := swarm.Body[swarm.CallEnd](&e)
