@@ -264,6 +264,90 @@ func TestRunsAndTheirRemoval(t *testing.T) {
 	}
 }
 
+// Only a run that was here and was removed is a removed one.
+func TestRemovedRunsAreRemembered(t *testing.T) {
+	s, kept, removed := openStore(t, &cutter{}), newRun(), newRun()
+	for _, run := range []swarm.RunID{kept, removed} {
+		l, err := s.Create(t.Context(), run)
+		must(t, err)
+		must(t, l.Close())
+	}
+	_, err := s.Remove(t.Context(), removed, swarm.RemoveOptions{DryRun: true})
+	must(t, err)
+	asked := []swarm.RunID{kept, removed, "unknown"}
+	if got, err := s.Removed(t.Context(), asked); err != nil || len(got) != 0 {
+		t.Errorf("before the removal: %v, %v", got, err)
+	}
+	_, err = s.Remove(t.Context(), removed, swarm.RemoveOptions{})
+	must(t, err)
+	_, err = s.Remove(t.Context(), "unknown", swarm.RemoveOptions{})
+	must(t, err)
+	if got, err := openStore(t, &cutter{}).Removed(t.Context(), asked); err != nil || len(got) != 1 || got[0] != removed {
+		t.Errorf("after it: %v, %v", got, err)
+	}
+}
+
+// Two stores behave like two machines.
+func TestALockIsOnesAtATime(t *testing.T) {
+	a, b := openStore(t, &cutter{}), openStore(t, &cutter{})
+	unlock, err := a.Lock(t.Context(), "x")
+	must(t, err)
+	other, err := b.Lock(t.Context(), "y")
+	must(t, err)
+	other()
+	gone, leave := context.WithCancelCause(t.Context())
+	why := errors.New("no time")
+	leave(why)
+	if _, err := b.Lock(gone, "x"); err == nil {
+		t.Error("two have the lock")
+	}
+	var held atomic.Bool
+	held.Store(true)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		unlock, err := b.Lock(t.Context(), "x")
+		must(t, err)
+		if held.Load() {
+			t.Error("two have the lock")
+		}
+		unlock()
+	})
+	held.Store(false)
+	unlock()
+	waiting.Wait()
+}
+
+// A check finds what was changed, and says how much is intact.
+func TestACheckFindsDamage(t *testing.T) {
+	for what, test := range map[string]struct {
+		sql    string
+		intact int64
+	}{
+		"nothing": {"SELECT $1::text", 5},
+		"event":   {"UPDATE swarm.event e SET data = 'other' FROM swarm.run r WHERE e.run = num AND seq = 3 AND id = $1", 2},
+		"gap":     {"DELETE FROM swarm.event e USING swarm.run r WHERE e.run = num AND seq = 2 AND id = $1", 1},
+		"end":     {"DELETE FROM swarm.event e USING swarm.run r WHERE e.run = num AND seq = 5 AND id = $1", 4},
+		"text":    {"UPDATE swarm.text SET data = 'wrong' FROM swarm.run WHERE run = num AND id = $1", 5},
+	} {
+		s, run := openStore(t, &cutter{}), newRun()
+		l, err := s.Create(t.Context(), run)
+		must(t, err)
+		for range 5 {
+			_, err := l.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.Notice, Data: []byte("{}")}}, Bodies: [][]byte{[]byte("right")}})
+			must(t, err)
+		}
+		must(t, l.Close())
+		execute(t, test.sql, string(run))
+		check, err := s.Check(t.Context(), run, nil)
+		if err != nil || check.Damaged != (what != "nothing") || check.Intact != test.intact {
+			t.Errorf("%s: %+v, %v", what, check, err)
+		}
+	}
+	if _, err := openStore(t, &cutter{}).Check(t.Context(), newRun(), nil); swarm.KindOf(err) != swarm.NotFound {
+		t.Errorf("a run that is not there: %v", err)
+	}
+}
+
 // An error never tells the password.
 func TestThePasswordIsNowhereInErrors(t *testing.T) {
 	for _, address := range []string{"postgres://me:very-secret@127.0.0.1:1/x?connect_timeout=1", "postgres://me:very-secret@127.0.0.1:x/x", "postgres://me:very-secret@%zz/"} {
