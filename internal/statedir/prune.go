@@ -230,7 +230,7 @@ func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, changed time.Time,
 		return s, entry.Changed, fence, driven, swarm.Errorf(swarm.Storage, "%w", err).
 			WithHint("`swarm db recover %s` saves what is intact; `swarm prune --damaged` deletes damaged runs too", id)
 	}
-	if err == nil || swarm.KindOf(err) == swarm.NotFound {
+	if err == nil || swarm.KindOf(err) == swarm.NotFound || h.shared == nil { // a file that is no log still has a summary
 		s, driven, err = h.current(entry) // not saved: the times of the files show when the run was abandoned
 	}
 	return s, entry.Changed, fence, driven, err

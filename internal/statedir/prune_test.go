@@ -226,6 +226,28 @@ func TestPruneSparesWhatIsBeingMade(t *testing.T) {
 	}
 }
 
+// The summary of a run stays known if its log cannot be opened: a later version may have written it.
+func TestPruneDeletesARunWhoseLogCannotBeOpened(t *testing.T) {
+	now := time.Now()
+	h := newHome(t)
+	worked(t, h, swarm.RunSummary{ID: "odd", Dir: "/a", Status: swarm.Completed, Started: now.Add(-2 * week), Ended: now.Add(-2 * week)})
+	h.Store = closedStore{h.Store}
+	for _, dir := range []string{"/b", "/a"} {
+		pruned, err := h.Prune(PruneOptions{Now: now, OlderThan: week, Dir: dir})
+		must(t, err)
+		if deleted := len(pruned) == 1 && pruned[0].ID == "odd" && pruned[0].Status == swarm.Completed; deleted != (dir == "/a") {
+			t.Errorf("pruned in %s: %v", dir, pruned)
+		}
+	}
+}
+
+// A closedStore opens no log.
+type closedStore struct{ swarm.Store }
+
+func (closedStore) Open(context.Context, swarm.RunID, swarm.Access) (swarm.RunLog, error) {
+	return nil, swarm.Errorf(swarm.Storage, "this log has a later format")
+}
+
 // A sharedStore stands for a database: it has its logs elsewhere, and may not answer.
 type sharedStore struct {
 	swarm.Store
