@@ -129,6 +129,11 @@ func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
 	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.Alive(m) })
 }
 
+// isLive reports whether a process drives a run by this state folder, whatever store has the log.
+func (h *Home) isLive(run swarm.RunID) bool {
+	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run && h.Alive(m) })
+}
+
 // Alive reports whether the process of a mark holds its lock. The test takes a shared lock for a
 // moment, so two tests at once do not mistake each other for an owner.
 func (h *Home) Alive(m Mark) bool {

@@ -158,7 +158,7 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	s, changed, fence, driven, err := h.lastState(swarm.RunID(id))
 	var damage error
 	switch {
-	case driven:
+	case driven || h.shared != nil && h.isLive(swarm.RunID(id)): // the store may be a copy of the one in which the run is driven
 		return Pruned{}, nil
 	case errors.Is(err, swarm.ErrDamaged):
 		damage = err

@@ -248,6 +248,30 @@ func (closedStore) Open(context.Context, swarm.RunID, swarm.Access) (swarm.RunLo
 	return nil, swarm.Errorf(swarm.Storage, "this log has a later format")
 }
 
+// A copy of a database has the run too, and nobody drives it there.
+func TestPruneByACopyOfTheStoreLeavesALiveRun(t *testing.T) {
+	now := time.Now()
+	store := &sharedStore{Store: sqlite.NewStore(t.TempDir())}
+	h, err := At(t.TempDir(), func(string) swarm.Store { return store })
+	must(t, err)
+	log, err := store.Create(t.Context(), "live")
+	must(t, err)
+	must(t, log.Close())
+	must(t, store.Save(t.Context(), swarm.RunSummary{ID: "live", Status: swarm.Interrupted, Started: now.Add(-time.Hour)}))
+	must(t, h.WriteOutput("live", "code", []byte("output")))
+	unmark, err := h.MarkLive("live", 1, 0, "")
+	must(t, err)
+	for _, want := range []int{0, 1} {
+		pruned, err := h.Prune(PruneOptions{Now: now.Add(time.Hour)})
+		if err != nil || len(pruned) != want {
+			t.Errorf("pruned %v, %v, want %d", pruned, err, want)
+		}
+		if want == 0 {
+			unmark()
+		}
+	}
+}
+
 // A sharedStore stands for a database: it has its logs elsewhere, and may not answer.
 type sharedStore struct {
 	swarm.Store
