@@ -1,6 +1,11 @@
 package compose
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"swarm"
+)
 
 // The place of a provider is its declaration, else the agent that names it, else the file's
 // default, else nowhere.
@@ -37,5 +42,25 @@ tasks: {one: {agent: a, prompt-string: x}, two: {agent: b, prompt-string: x}, th
 	}
 	if p := places(Options{Set: []string{"agents.c.provider=opencode"}}); p.Providers["opencode"] != (Place{File: "--set agents.c.provider=opencode"}) {
 		t.Errorf("a provider of a --set stands at %v", p.Providers["opencode"])
+	}
+}
+
+// A password with one of / ? # ends the part of an address that has the host. Digits before it look
+// like a port, so the rest would be named in messages.
+func TestAnAddressWhosePasswordIsTakenForAPortIsNoStore(t *testing.T) {
+	for address, good := range map[string]bool{
+		"postgres://me@host:5432/db":           true,
+		"postgresql://host:5432/db?user=me":    true,
+		"postgres://me@host/db?user=me@server": true,
+		"postgres://me:12#very-secret@host/db": false,
+		"postgres://me:12/very-secret@host/db": false,
+		"postgres://me:12?very-secret@host/db": false,
+		"postgres://me:x/very-secret@host/db":  false,
+		"redis://host/db":                      false,
+	} {
+		got, _, err := StoreOf(Options{File: "swarm.yaml", Source: []byte("store: '" + address + "'\n")})
+		if good && (err != nil || got != address) || !good && (err == nil || strings.Contains(err.Error()+swarm.HintOf(err), "very-secret")) {
+			t.Errorf("%s: %q, %v", address, got, err)
+		}
 	}
 }

@@ -208,6 +208,18 @@ func StoreOf(o Options) (address string, at Place, err error) {
 	return c.file.Store.value, c.place(c.file.Store.node), nil
 }
 
+// ParseStore parses the address of a store. It refuses one whose password has / ? or #, and digits
+// before that, as in postgres://me:12#34@host: the digits would be the port of a host with the name of
+// the user, and the rest would be named in messages.
+func ParseStore(address string) (u *url.URL, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, false
+	}
+	isPort := u.User != nil || u.Port() == "" || !strings.Contains(address, "@")
+	return u, isPort && !strings.Contains(address, "#")
+}
+
 // checkStore checks the address of the store. A password has no place in a file that people share.
 // The messages do not repeat the address: it may hold one.
 func (c *compiler) checkStore() {
@@ -215,8 +227,8 @@ func (c *compiler) checkStore() {
 	if !t.given() {
 		return
 	}
-	u, err := url.Parse(t.value)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+	u, ok := ParseStore(t.value)
+	if !ok {
 		c.fail(t.node, "this is not the address of a store").WithHint("write store: postgres://user@host:port/database; without it runs are in the state folder")
 		return
 	}

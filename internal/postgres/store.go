@@ -79,14 +79,10 @@ func NewStore(address string) (*Store, error) { return newStore(address, nil) }
 // newStore is NewStore with the way to connect, nil for the usual one.
 func newStore(address string, dial pgconn.DialFunc) (*Store, error) {
 	config, err := pgxpool.ParseConfig(address)
-	if err != nil {
-		var parse *pgconn.ParseConfigError // its text has no password
-		if errors.As(err, &parse) {
-			return nil, swarm.Errorf(swarm.BadInput, "the address of the store cannot be read: %w", parse).
-				WithHint("write it as postgres://user@host:port/database")
-		}
+	if err != nil { // its text has parts of the address, and so of a password
 		return nil, swarm.Errorf(swarm.BadInput, "the address of the store cannot be read").
-			WithHint("write it as postgres://user@host:port/database")
+			WithHint("write it as postgres://user@host:port/database, and look at the values after ? in it; " +
+				"a password with one of / ? # : @ %% belongs in PGPASSWORD")
 	}
 	config.MaxConns = maxConns
 	c := config.ConnConfig
