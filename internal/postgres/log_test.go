@@ -384,6 +384,22 @@ func TestThePasswordIsNowhereInErrors(t *testing.T) {
 	}
 }
 
+// A log that is closed during an outage waits a short time only. It tells the others nothing.
+func TestAShortWaitInVainLeavesOthersTheirPatience(t *testing.T) {
+	s, err := newStore("postgres://me@127.0.0.1:1/x", func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("the network is away")
+	})
+	must(t, err)
+	defer s.Close()
+	s.ready = true // it was used before
+	if err := s.do(t.Context(), 10*time.Millisecond, nil); err == nil {
+		t.Fatal("a store without a network was reached")
+	}
+	if _, lost := s.reached(); lost {
+		t.Error("the store counts as lost after a short wait")
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	s := openStore(b, &cutter{})
 	l, err := s.Create(b.Context(), newRun())

@@ -192,7 +192,9 @@ func (e noAnswer) Error() string { return string(e) }
 // try is do for calls that must not be cut: the end of the second context ends the tries, and never
 // one of them. Each try may take as long as attempt.
 func (s *Store) try(ctx, giveUp context.Context, patience, attempt time.Duration, f func(context.Context, *pgx.Conn) error) error {
-	switch reached, lost := s.reached(); {
+	reached, lost := s.reached()
+	long := !reached || patience > firstPatience // a call that waits a short time learns nothing of a long outage
+	switch {
 	case lost:
 		patience = min(patience, noPatience)
 	case !reached:
@@ -206,7 +208,7 @@ func (s *Store) try(ctx, giveUp context.Context, patience, attempt time.Duration
 		}
 		waits := err != nil && transient(err)
 		over := time.Now().Add(pause).After(end)
-		if !waits || over {
+		if !waits || over && long {
 			s.note(waits)
 		}
 		if !waits || over || giveUp.Err() != nil {
