@@ -67,7 +67,7 @@ func (a *app) storeOfFile() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if q, needed := control.StoreConfirmation(h, dir, file, address, at); needed && q.Open() {
+	if q, needed := control.StoreConfirmation(h, dir, file, a.sets, address, at); needed && q.Open() {
 		return "", q.Refusal()
 	}
 	a.storeFrom = file

@@ -16,8 +16,9 @@ import (
 )
 
 // A Confirmation is what a person has to confirm once before a compose file is run: that it hands a
-// key to somebody else than the key's vendor, or that it uses a file which an agent has changed. Its id
-// is made from exactly that, so an unrelated edit of the file asks nothing again.
+// key to somebody else than the key's vendor, that it names the store of runs, or that it uses a file
+// which an agent has changed. Its id is made from exactly that, so an unrelated edit of the file asks
+// nothing again.
 type Confirmation struct {
 	ID        string        `json:"id"`
 	Text      string        `json:"text"` // a sentence
@@ -59,10 +60,12 @@ const StoreVariable = "SWARM_STORE"
 // storePassword is the variable whose value is sent to the server of a store.
 const storePassword = "PGPASSWORD"
 
-// StoreConfirmation is what a person has to confirm before the store of a compose file is used: a
-// stranger's file could name a server of his own, which is sent the password of another one.
-func StoreConfirmation(h *statedir.Home, dir, file, address string, at compose.Place) (c Confirmation, needed bool) {
-	u := &fileUse{plan: &swarm.Plan{}, places: compose.Places{Store: at}, dir: dir, file: file, store: address}
+// StoreConfirmation is what a person has to confirm before the store of a compose file is used. A
+// stranger's file could name a server of their own. That server is sent the password of another one,
+// reads all that the runs say, and answers their approvals. set is what the command line changes in
+// the file.
+func StoreConfirmation(h *statedir.Home, dir, file string, set []string, address string, at compose.Place) (c Confirmation, needed bool) {
+	u := &fileUse{plan: &swarm.Plan{}, places: compose.Places{Store: at}, dir: dir, file: file, set: set, store: address}
 	for _, c := range u.confirmations(h) {
 		return c, true
 	}
@@ -75,7 +78,7 @@ func (u *fileUse) confirmations(h *statedir.Home) (all []Confirmation) {
 	add := func(c Confirmation, identity ...string) {
 		c.ID = string(swarm.HashOf([]byte(strings.Join(identity, "\x00"))))[:16]
 		if !slices.ContainsFunc(all, func(o Confirmation) bool { return o.ID == c.ID }) {
-			c.File, c.args, c.Confirmed = path, args, h.Confirmed(c.ID)
+			c.File, c.args, c.Confirmed = path, args, c.Confirmed || h.Confirmed(c.ID)
 			all = append(all, c)
 		}
 	}
@@ -89,8 +92,10 @@ func (u *fileUse) confirmations(h *statedir.Home) (all []Confirmation) {
 		add(c, "key", path, use.variable, use.to, use.detail)
 	}
 	if used := os.Getenv(StoreVariable); u.store != "" && (used == "" || used == u.store) {
-		c := Confirmation{at: u.places.Store, Text: "runs are stored at " + u.store + ", which is sent " + storePassword, Idle: os.Getenv(storePassword) == ""}
-		add(c, "key", path, storePassword, u.store)
+		// It is asked without PGPASSWORD too: a password file may have a password for every server. The
+		// variable has the store of a file only after a person has confirmed it, else it is the person's own.
+		text := "runs are stored at " + u.store + ", which is sent " + storePassword + " or the password of a password file, and all that the runs say"
+		add(Confirmation{at: u.places.Store, Text: text, Confirmed: used != ""}, "store", path, u.store)
 	}
 	for _, used := range tool.NewGuard(u.plan, u.dir, "", u.reads).Paths {
 		used = absolute(u.dir, used)

@@ -3,9 +3,11 @@ package control
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"swarm"
+	"swarm/internal/compose"
 	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
 )
@@ -76,5 +78,44 @@ func TestAConfirmationIsForWhatWasAsked(t *testing.T) {
 		if err := c.use.confirm(h, nil); err != nil {
 			t.Errorf("%s: it is asked again: %v", c.name, err)
 		}
+	}
+}
+
+// A person confirms the store of a file, whatever passwords this process knows of: a password file may
+// have one for every server, and the server gets all that is said. A store of the person's own
+// environment needs no question.
+func TestTheStoreOfAFileIsConfirmed(t *testing.T) {
+	t.Setenv(storePassword, "")
+	t.Setenv(StoreVariable, "")
+	dir := t.TempDir()
+	h, err := statedir.At(filepath.Join(dir, "state"), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mine, other = "postgres://me@127.0.0.1:1/x", "postgres://me@127.0.0.1:2/x"
+	open := func(address string) (Confirmation, bool) {
+		t.Helper()
+		c, needed := StoreConfirmation(h, dir, "swarm.yaml", []string{"store=" + address}, address, compose.Place{})
+		return c, needed && c.Open()
+	}
+	c, asks := open(mine)
+	if !asks {
+		t.Fatal("the store of a file is used without a question")
+	}
+	if hint := swarm.HintOf(c.Refusal()); !strings.Contains(hint, "--set 'store="+mine+"'") {
+		t.Errorf("the hint confirms another store: %s", hint)
+	}
+	if err := Confirm(h, c); err != nil {
+		t.Fatal(err)
+	}
+	if _, asks := open(mine); asks {
+		t.Error("a confirmed store is asked about again")
+	}
+	if _, asks := open(other); !asks {
+		t.Error("another store is not asked about")
+	}
+	t.Setenv(StoreVariable, other)
+	if _, asks := open(other); asks {
+		t.Error("the store of the environment is asked about")
 	}
 }
