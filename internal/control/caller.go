@@ -53,7 +53,7 @@ func FindCaller(h *statedir.Home, how string) Caller {
 		c.Agent, c.TurnRef = true, swarm.TurnRef{}
 	case driver == 0:
 		// The agent of another state folder is free in this one.
-		c.Agent = c.Turn != "" && (c.Run == "" || h.Exists(c.Run))
+		c.Agent = c.Turn != "" && (c.Run == "" || h.Exists(c.Run) || h.HasMark(c.Run)) // agents get no address of a shared store
 	case c.Turn != "" && slices.Contains(runs, c.Run):
 		c.Agent = true
 	default: // the variables are gone, or name another run

@@ -47,3 +47,27 @@ func TestADriverIsFoundByItsPIDAndItsStartTime(t *testing.T) {
 		t.Errorf("without a mark %d drives %v", pid, runs)
 	}
 }
+
+// Agents get no address of a shared store, so the log of their run is not in the store that they see.
+func TestAnAgentOfARunInAnotherStoreIsNoPerson(t *testing.T) {
+	h, err := statedir.At(filepath.Join(t.TempDir(), "state"), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if FindCaller(h, swarm.HowTerminal).Agent {
+		t.Skip("this test runs inside a turn")
+	}
+	t.Setenv("SWARM_RUN_ID", "r")
+	t.Setenv("SWARM_TURN_ID", "a/1/1")
+	if FindCaller(h, swarm.HowTerminal).Agent {
+		t.Error("the agent of another state folder is not free in this one")
+	}
+	unmark, err := h.MarkLive("r", 1, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unmark()
+	if !FindCaller(h, swarm.HowTerminal).Agent {
+		t.Error("the agent of a run that is driven by this state folder counts as a person")
+	}
+}

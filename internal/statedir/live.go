@@ -129,6 +129,11 @@ func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
 	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.Alive(m) })
 }
 
+// HasMark reports whether a process drives a run by this state folder, or was killed as it did.
+func (h *Home) HasMark(run swarm.RunID) bool {
+	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run })
+}
+
 // isLive reports whether a process drives a run by this state folder, whatever store has the log.
 func (h *Home) isLive(run swarm.RunID) bool {
 	return slices.ContainsFunc(h.Marks(), func(m Mark) bool { return m.Run == run && h.Alive(m) })
