@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,6 +262,48 @@ func TestRunsAndTheirRemoval(t *testing.T) {
 	must(t, err)
 	for e := range s.Runs(t.Context(), swarm.RunQuery{ID: run}) {
 		t.Errorf("it is still there: %+v", e)
+	}
+}
+
+// The age of a run is right if the database's clock is wrong.
+func TestTheAgeOfARunIsByTheDatabasesClock(t *testing.T) {
+	name := "skew-" + string(newRun())
+	exec := func(s *Store, sql string) {
+		t.Helper()
+		must(t, s.do(t.Context(), patience, func(ctx context.Context, c *pgx.Conn) error {
+			_, err := c.Exec(ctx, sql)
+			return err
+		}))
+	}
+	exec(openStore(t, &cutter{}), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	address, err := url.Parse(postgrestest.Address(t))
+	must(t, err)
+	address.Path = "/" + name
+	s, err := NewStore(address.String())
+	must(t, err)
+	defer s.Close()
+	exec(s, `CREATE OR REPLACE FUNCTION swarm.clock() RETURNS bigint LANGUAGE sql VOLATILE
+		AS $$ SELECT ((extract(epoch FROM clock_timestamp()) - 86400) * 1000000)::bigint $$`)
+	l, err := s.Create(t.Context(), newRun())
+	must(t, err)
+	must(t, l.Close())
+	for e, err := range s.Runs(t.Context(), swarm.RunQuery{}) {
+		must(t, err)
+		if age := time.Since(e.Changed); age > 12*time.Hour {
+			t.Errorf("a new run is %v old", age)
+		}
+	}
+}
+
+// A machine that is gone sends no word. Its sessions, and so their locks, must end soon.
+func TestTheServerLooksWhetherAClientIsThere(t *testing.T) {
+	var idle, interval, count string
+	must(t, openStore(t, &cutter{}).do(t.Context(), patience, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx, `SELECT current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'),
+			current_setting('tcp_keepalives_count')`).Scan(&idle, &interval, &count)
+	}))
+	if idle != "10" || interval != "5" || count != "3" {
+		t.Errorf("after %s seconds, every %s, %s times", idle, interval, count)
 	}
 }
 

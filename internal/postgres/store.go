@@ -90,6 +90,9 @@ func newStore(address string, dial pgconn.DialFunc) (*Store, error) {
 	c.RuntimeParams["application_name"] = "swarm"
 	// A client that is gone must not keep the lock of a run.
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = "15000"
+	c.RuntimeParams["tcp_keepalives_idle"] = "10" // nor the lock of a session, see Lock
+	c.RuntimeParams["tcp_keepalives_interval"] = "5"
+	c.RuntimeParams["tcp_keepalives_count"] = "3"
 	c.RuntimeParams["synchronous_commit"] = "on" // whatever the server's default: an acknowledged event is on disk
 	if c.ValidateConnect == nil {                // a standby's answers are old
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
@@ -363,21 +366,21 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 			var entries []swarm.RunEntry
 			err := s.do(ctx, patience, func(ctx context.Context, c *pgx.Conn) error {
 				entries = nil
-				rows, err := c.Query(ctx, `SELECT id, data, greatest(created, newest) FROM swarm.run LEFT JOIN swarm.summary ON run = num
+				rows, err := c.Query(ctx, `SELECT id, data, swarm.clock() - greatest(created, newest) FROM swarm.run LEFT JOIN swarm.summary ON run = num
 					WHERE ($1 = '' OR id < $1) AND ($2 = '' OR id = $2) AND starts_with(id, $3) ORDER BY id DESC LIMIT $4`, before, string(q.ID), q.Prefix, page)
 				if err != nil {
 					return err
 				}
 				var id string
 				var data []byte
-				var changed int64
-				_, err = pgx.ForEachRow(rows, []any{&id, &data, &changed}, func() error {
+				var age int64 // by the database's clock, in microseconds
+				_, err = pgx.ForEachRow(rows, []any{&id, &data, &age}, func() error {
 					e := swarm.RunEntry{RunSummary: swarm.RunSummary{ID: swarm.RunID(id)}}
 					var sum swarm.RunSummary
 					if json.Unmarshal(data, &sum) == nil && sum.ID == e.ID && sum.Status != "" {
 						e = swarm.RunEntry{RunSummary: sum, Saved: true}
 					}
-					e.Changed = time.UnixMicro(changed).UTC()
+					e.Changed = time.Now().Add(-time.Duration(age) * time.Microsecond).UTC() // by this machine's clock, as the times of files are
 					entries = append(entries, e)
 					return nil
 				})
