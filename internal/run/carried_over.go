@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/agentapi"
+	"swarm/internal/plan"
 )
 
 // firstCarriedOver is the number of the first carried over event in the log of the new run. The
@@ -18,12 +19,16 @@ const firstCarriedOver = 3
 type carriedOver struct {
 	ends   []swarm.Event
 	turns  map[swarm.TurnID]bool // the turns that are carried over
+	latest map[swarm.TurnID]int  // by first attempt: the last attempt that is carried over
+	silent []swarm.Event         // ends without an output: of turns that were cut, or refused before they began
 	stored []swarm.Event         // mail, artifacts, topic entries, and how the team has grown
 	used   []swarm.Event         // which mail was consumed
 	// collected is what workers delivered at desks, by turn: those that depend on them get it again.
 	collected map[swarm.TurnID]swarm.Event
 	actions   map[swarm.TurnID][]swarm.Event // of a swarm, by turn: the ends of its action
 	wants     map[swarm.TurnID]string        // of a swarm: what turns were for
+	bad       map[string]bool                // agents whose last turn was cut or failed
+	restarted string                         // an agent that was started again after such a turn
 
 	out    []swarm.Event                 // the events in the order of the new log
 	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
@@ -39,8 +44,8 @@ type renumbered struct{ old, new int64 }
 // A turn that was carried over into this run counts where that is recorded. Those records have the order
 // of the run in which the turns ran; a loop comes by such turns in any order.
 func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) (*carriedOver, error) {
-	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{},
-		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, mail: map[string][]renumbered{}}
+	k := &carriedOver{turns: map[swarm.TurnID]bool{}, latest: map[swarm.TurnID]int{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{},
+		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, bad: map[string]bool{}, mail: map[string][]renumbered{}}
 	grown := growthEvents{turns: map[string]swarm.TurnID{}, dealt: map[string]bool{}, agents: map[string]string{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
@@ -64,6 +69,10 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 			if grown.swarm {
 				err = k.noteWant(e)
 			}
+		case swarm.AgentRestarted:
+			if k.bad[e.Agent] {
+				k.restarted = e.Agent
+			}
 		case swarm.TurnCarriedOver, swarm.TurnEnded, swarm.ActionEnded:
 			err = k.noteEnd(e, keeps)
 		}
@@ -74,6 +83,7 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 			return nil, err
 		}
 	}
+	k.keepSilent()
 	k.used = slices.DeleteFunc(k.used, func(e swarm.Event) bool { return !k.turns[e.Turn] && (e.Turn != "" || e.Agent != swarm.User) })
 	if err := grown.dropLater(log, before); err != nil {
 		return nil, err
@@ -114,17 +124,45 @@ func (c *carriedOver) noteEnd(e *swarm.Event, keeps func(end *swarm.Event) bool)
 	case end.ID != string(e.Turn): // an action
 		c.actions[e.Turn] = append(c.actions[e.Turn], *e)
 		return nil
-	case end.Output == "", !keeps(e):
-		return nil
 	}
+	c.bad[e.Agent] = end.Status != swarm.CallOK
 	if end.Want != "" {
 		c.wants[e.Turn] = end.Want
+	}
+	switch {
+	case !keeps(e):
+		return nil
+	case end.Output == "":
+		c.silent = append(c.silent, *e)
+		return nil
 	}
 	if c.turns[e.Turn] { // it was done again all the same
 		c.ends = slices.DeleteFunc(c.ends, func(old swarm.Event) bool { return old.Turn == e.Turn })
 	}
 	c.ends, c.turns[e.Turn] = append(c.ends, *e), true
+	_, _, attempt := plan.SplitTurn(e.Turn)
+	c.latest[swarm.FirstAttempt(e.Turn)] = max(attempt, c.latest[swarm.FirstAttempt(e.Turn)])
 	return nil
+}
+
+// keepSilent carries over a turn without an output if a later attempt of it is carried over. The loop comes
+// by the attempts in order, and would do it again otherwise.
+func (c *carriedOver) keepSilent() {
+	for _, e := range c.silent {
+		if !c.turns[e.Turn] && c.hasLater(e.Turn) {
+			task, iteration, _ := plan.SplitTurn(e.Turn)
+			last := swarm.NewTurnID(task, iteration, c.latest[swarm.FirstAttempt(e.Turn)])
+			c.ends, c.turns[e.Turn] = append(c.ends, e), true
+			c.wants[e.Turn] = cmp.Or(c.wants[e.Turn], c.wants[last]) // a turn that was refused has no start that says it
+		}
+	}
+	slices.SortFunc(c.ends, func(a, b swarm.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// hasLater reports whether a later attempt of a turn is carried over.
+func (c *carriedOver) hasLater(turn swarm.TurnID) bool {
+	_, _, attempt := plan.SplitTurn(turn)
+	return attempt < c.latest[swarm.FirstAttempt(turn)]
 }
 
 // growthEvents say which requests for agents and edges a run has, and which were dealt with. The agents of a
@@ -258,6 +296,9 @@ func (c *carriedOver) arrange() error {
 			return err
 		}
 		end.Inputs, end.Want = c.inputs[e.Turn], c.wants[e.Turn]
+		if end.Crowded && c.hasLater(e.Turn) { // it waited for room; in the new run nobody takes it, and the turn has not failed
+			end.Status, end.Kind, end.Crowded, end.Unbegun = swarm.CallCut, swarm.CutToSpeak, false, false
+		}
 		c.add(swarm.Event{Kind: swarm.TurnCarriedOver, Key: swarm.CarriedOverKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
 		if delivered, ok := c.collected[e.Turn]; ok {
 			c.add(delivered)

@@ -43,6 +43,9 @@ func PlanFork(h *statedir.Home, id swarm.RunID, f Fork) (*RetryPlan, error) {
 		return nil, err
 	}
 	k, err := collectCarriedOver(log, func(*swarm.Event) bool { return true }, point.seq)
+	if err == nil {
+		err = a.checkRestart(k)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,9 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return !ok || iteration < again
 	}, math.MaxInt64)
 	if err == nil {
+		err = a.checkRestart(k)
+	}
+	if err == nil {
 		err = k.arrange()
 	}
 	if err != nil {
@@ -68,6 +71,16 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 		return nil, err
 	}
 	return a, a.take(log, k)
+}
+
+// checkRestart returns an error if an agent was started again after a turn that was cut or failed. In the new
+// run nobody starts it again, so the loop would not come by its later turns.
+func (p *RetryPlan) checkRestart(k *carriedOver) error {
+	if k.restarted == "" {
+		return nil
+	}
+	return &StateError{swarm.Errorf(swarm.BadInput, "the agent %s was started again in the run %s, so its later turns cannot be carried over", k.restarted, p.Start.ID).
+		WithHint("begin at a turn before that: swarm fork %s --at TURN; swarm show %s lists the turns", p.Start.ID, p.Start.ID)}
 }
 
 // keepEdit keeps the prompt that a person has written for a turn, if the turn is done again as it was.

@@ -48,12 +48,15 @@ func (r *Runner) carriedOver(c flow.Call) (*swarm.CallEnd, error) {
 // carryOver ends a turn as it ended in the run that this one retries.
 func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.CallEnd) (flow.Result, error) {
 	kept.Want = ""
-	text, err := r.Log.Body(kept.Output)
-	if err != nil {
-		return flow.Result{}, err
+	var text []byte
+	var err error
+	if kept.Output != "" { // a turn that was cut has none
+		if text, err = r.Log.Body(kept.Output); err != nil {
+			return flow.Result{}, err
+		}
 	}
 	done, err := r.end(ctx, loop, c, kept, swarm.Batch{})
-	if err == nil && r.Watch != nil {
+	if err == nil && r.Watch != nil && kept.Output != "" {
 		r.Watch.Output(c, text)
 	}
 	return done, err
