@@ -249,7 +249,14 @@ func (s *Service) divides(turn, answer string) ([]swarm.Event, error) {
 			events = append(events, swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "a message of the supervisor was not sent: " + s.clean(err).Error()}))
 			continue
 		}
-		events = append(events, during(inbound(e), swarm.Supervisor, swarm.TurnID(turn)))
+		sent := during(inbound(e), swarm.Supervisor, swarm.TurnID(turn))
+		_, there, err := s.Log.Find(sent.Key)
+		if err != nil {
+			return nil, err
+		}
+		if !there { // otherwise this run is a fork that has carried it over with its turn
+			events = append(events, sent)
+		}
 	}
 	return events, nil
 }
