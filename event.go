@@ -738,6 +738,8 @@ type CallEnd struct {
 	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
 	// Want is, of a turn of a swarm that is carried over, what it was for: as [TurnStart.Want].
 	Want string `json:"want,omitempty"`
+	// Shown is, of a turn that is carried over, the last event whose mail its prompt had. 0 = it is not known.
+	Shown int64 `json:"shown,omitempty"`
 }
 
 // A Limit is a limit of a provider that is reached, such as a number of tokens in five hours.

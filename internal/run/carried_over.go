@@ -27,6 +27,7 @@ type carriedOver struct {
 	collected map[swarm.TurnID]swarm.Event
 	actions   map[swarm.TurnID][]swarm.Event // of a swarm, by turn: the ends of its action
 	wants     map[swarm.TurnID]string        // of a swarm: what turns were for
+	shown     map[swarm.TurnID]int64         // the last event whose mail a turn's prompt had
 	bad       map[string]bool                // agents whose last turn was cut or failed
 	restarted string                         // an agent that was started again after such a turn
 
@@ -45,7 +46,7 @@ type renumbered struct{ old, new int64 }
 // of the run in which the turns ran; a loop comes by such turns in any order.
 func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, before int64) (*carriedOver, error) {
 	k := &carriedOver{turns: map[swarm.TurnID]bool{}, latest: map[swarm.TurnID]int{}, inputs: map[swarm.TurnID]swarm.Inputs{}, collected: map[swarm.TurnID]swarm.Event{},
-		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, bad: map[string]bool{}, mail: map[string][]renumbered{}}
+		actions: map[swarm.TurnID][]swarm.Event{}, wants: map[swarm.TurnID]string{}, shown: map[swarm.TurnID]int64{}, bad: map[string]bool{}, mail: map[string][]renumbered{}}
 	grown := growthEvents{turns: map[string]swarm.TurnID{}, dealt: map[string]bool{}, agents: map[string]string{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
@@ -66,9 +67,7 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 				k.stored = append(k.stored, *e)
 			}
 		case swarm.TurnStarted:
-			if grown.swarm {
-				err = k.noteWant(e)
-			}
+			err = k.noteStart(e)
 		case swarm.AgentRestarted:
 			if k.bad[e.Agent] {
 				k.restarted = e.Agent
@@ -108,10 +107,14 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 	return k, nil
 }
 
-// noteWant notes what a turn of a swarm is for.
-func (c *carriedOver) noteWant(e *swarm.Event) error {
+// noteStart notes the mail that the prompt of a turn has, and in a swarm what the turn is for. A turn that
+// starts again has the same prompt.
+func (c *carriedOver) noteStart(e *swarm.Event) error {
 	start, err := swarm.Body[swarm.TurnStart](e)
 	c.wants[e.Turn] = start.Want
+	if _, again := c.shown[e.Turn]; !again || e.Key == swarm.StartKey(e.Turn, 1) {
+		c.shown[e.Turn] = start.Inputs.Upto
+	}
 	return err
 }
 
@@ -128,6 +131,9 @@ func (c *carriedOver) noteEnd(e *swarm.Event, keeps func(end *swarm.Event) bool)
 	c.bad[e.Agent] = end.Status != swarm.CallOK
 	if end.Want != "" {
 		c.wants[e.Turn] = end.Want
+	}
+	if end.Shown > 0 {
+		c.shown[e.Turn] = end.Shown
 	}
 	switch {
 	case !keeps(e):
@@ -296,6 +302,9 @@ func (c *carriedOver) arrange() error {
 			return err
 		}
 		end.Inputs, end.Want = c.inputs[e.Turn], c.wants[e.Turn]
+		if end.Shown = c.shown[e.Turn]; end.Shown > 0 {
+			end.Shown = c.number(e.Agent, end.Shown)
+		}
 		if end.Crowded && c.hasLater(e.Turn) { // it waited for room; in the new run nobody takes it, and the turn has not failed
 			end.Status, end.Kind, end.Crowded, end.Unbegun = swarm.CallCut, swarm.CutToSpeak, false, false
 		}

@@ -110,10 +110,15 @@ func findPoint(log swarm.RunLog, turn swarm.TurnID) (forkPoint, error) {
 		start, err := swarm.Body[swarm.TurnStart](&e)
 		return forkPoint{e.Seq, start.Inputs.Upto}, err
 	}
-	for _, key := range []string{swarm.CarriedOverKey(turn), swarm.EndKey(string(turn))} {
-		if e, ok, err := log.Find(key); err != nil || ok {
-			return forkPoint{e.Seq, e.Seq}, err
-		}
+	if e, ok, err = log.Find(swarm.CarriedOverKey(turn)); err != nil {
+		return forkPoint{}, err
+	}
+	if ok { // all carried over mail stands before it, also what the turn had not read
+		end, err := swarm.Body[swarm.CallEnd](&e)
+		return forkPoint{e.Seq, end.Shown}, err
+	}
+	if e, ok, err = log.Find(swarm.EndKey(string(turn))); err != nil || ok {
+		return forkPoint{e.Seq, e.Seq}, err
 	}
 	return forkPoint{}, swarm.Errorf(swarm.BadInput, "the turn %s has not begun", turn).WithHint("wait until it has, or name an earlier turn")
 }

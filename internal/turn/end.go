@@ -47,7 +47,7 @@ func (r *Runner) carriedOver(c flow.Call) (*swarm.CallEnd, error) {
 
 // carryOver ends a turn as it ended in the run that this one retries.
 func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.CallEnd) (flow.Result, error) {
-	kept.Want = ""
+	kept.Want, kept.Shown = "", 0
 	var text []byte
 	var err error
 	if kept.Output != "" { // a turn that was cut has none
