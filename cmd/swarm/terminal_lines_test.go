@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -162,9 +163,25 @@ echo "$SWARM_AGENT: $task"
 	s.check(exec.Command("mkfifo", filepath.Join(s.dir, "gate")).Run())
 	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "34", "-c", s.dir, "-e", "SWARM_HOME="+s.home, "-e", "HOME="+s.dir, "-e", "GORACE=atexit_sleep_ms=0",
 		s.program(""))
-	t.Cleanup(func() { s.tmux("kill-server") })
+	t.Cleanup(func() {
+		s.tmux("kill-server")
+		s.awaitEnd()
+	})
 	s.shows("Ctrl-D leaves")
 	return s
+}
+
+// awaitEnd waits for the programs of the windows, which may still write to the state folder.
+func (s *screen) awaitEnd() {
+	mark := []byte("SWARM_HOME=" + s.home + "\x00")
+	for left := true; left; time.Sleep(5 * time.Millisecond) {
+		left = false
+		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range environs {
+			env, _ := os.ReadFile(path) // none if the process has ended
+			left = left || bytes.Contains(env, mark)
+		}
+	}
 }
 
 // program is how a window starts the program.

@@ -138,7 +138,7 @@ func TestColor(t *testing.T) {
 
 // Parts of a line that do not fit begin another, and a part is never broken.
 func TestJoin(t *testing.T) {
-	for width, want := range map[int]string{0: "run 7 · main · completed", 24: "run 7 · main · completed", 23: "run 7 · main ·\ncompleted", 9: "run 7 ·\nmain ·\ncompleted", 4: "run 7 ·\nmain ·\ncompleted"} {
+	for width, want := range map[int]string{0: "run 7 · main · completed", 24: "run 7 · main · completed", 23: "run 7 · main ·\ncompleted", 14: "run 7 · main ·\ncompleted", 13: "run 7 ·\nmain ·\ncompleted", 9: "run 7 ·\nmain ·\ncompleted", 4: "run 7 ·\nmain ·\ncompleted"} {
 		if got := Join([]string{"run 7", "main", "completed"}, " · ", width); got != want {
 			t.Errorf("%d columns: %q", width, got)
 		}

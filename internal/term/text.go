@@ -149,12 +149,17 @@ func wrapWords(line string, columns int) (lines []string) {
 // begins another line; 0 = all fit.
 func Join(parts []string, sep string, width int) string {
 	text, used := "", 0
+	end := strings.TrimRight(sep, " ") // of a line that another one follows
 	for i, part := range parts {
 		w := ansi.StringWidth(part)
+		room := width
+		if i < len(parts)-1 {
+			room -= ansi.StringWidth(end)
+		}
 		switch {
 		case i == 0:
-		case width > 0 && used+ansi.StringWidth(sep)+w > width:
-			text, used = text+strings.TrimRight(sep, " ")+"\n", 0
+		case width > 0 && used+ansi.StringWidth(sep)+w > room:
+			text, used = text+end+"\n", 0
 		default:
 			text, used = text+sep, used+ansi.StringWidth(sep)
 		}
