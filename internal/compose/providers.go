@@ -124,11 +124,7 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, providerkind.Of(name).Needs)
 	default:
-		report := c.missing
-		if c.whole { // most files declare none, so a strange name is no sign of a lost declaration
-			report = c.fail
-		}
-		report(node, "there is no provider %s", swarm.Quote(name)).
+		c.missing(node, "there is no provider %s", swarm.Quote(name)).
 			WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
 }
