@@ -25,7 +25,7 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 		return rewrite(e, func(_ *swarm.Event, s *swarm.TurnStart) { p.renumberStart(s) })
 	case swarm.TurnEnded, swarm.ActionEnded, swarm.CheckEnded, swarm.CallEnded, swarm.LoopEnded:
 		return rewrite(e, func(_ *swarm.Event, c *swarm.CallEnd) {
-			c.Inputs, c.Wrote = p.inputs(c.Inputs), p.new.number(c.Wrote)
+			c.Inputs, c.Wrote, c.Shown = p.inputs(c.Inputs), p.new.number(c.Wrote), p.new.number(c.Shown)
 		})
 	case swarm.HandoffStored:
 		return rewrite(e, func(_ *swarm.Event, s *swarm.StoredEnvelope) { s.Read = p.new.number(s.Read) })

@@ -27,7 +27,7 @@ var bodies = map[swarm.EventKind]any{
 // renumbered lists the fields that hold numbers of events. Other fields of the same type are
 // counts, sizes and fences.
 var renumbered = []string{"TurnStart.Inputs.From", "TurnStart.Inputs.Upto", "TurnStart.Topics", "TurnStart.Rules", "TurnStart.Outputs",
-	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
+	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "CallEnd.Shown", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
 
 var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens", "DeskCollection.Files.Bytes",
 	"CallEnd.Exchange.Bytes", "CallEnd.Exchange.Line", "CallEnd.Exchange.Results", "TurnStart.History.Tokens"}
