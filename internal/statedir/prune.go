@@ -83,8 +83,8 @@ func (h *Home) Delete(run swarm.RunID, now time.Time) error {
 	return err
 }
 
-// prunable returns the ids of all runs, the oldest first. It includes ids of which only leftovers
-// without a log exist. What is a leftover is never decided by the absence of a log alone:
+// prunable returns the ids of all runs, the oldest first. It includes runs whose log is
+// gone and that have leftover files only. What is a leftover is never decided by the absence of a log alone:
 //   - The files of runs in the state folder have places of their own, so the folder of logs must have
 //     had the log. If that folder is not there, it may be on a disk that is not mounted, and nothing
 //     is a leftover.
@@ -107,7 +107,7 @@ func (h *Home) prunable() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// leftovers returns the ids of which there are files, and that are known to have no log.
+// leftovers returns the ids of runs that have files here and are known to have no log.
 func (h *Home) leftovers(runs []string) (ids []string, err error) {
 	if h.shared == nil {
 		if _, err := os.Stat(h.in("runs")); err != nil {

@@ -32,7 +32,7 @@ func (h *Home) HasLog(run swarm.RunID) bool {
 	return ok && !entry.Damaged || err != nil
 }
 
-// entry is lookup for callers to whom a run that cannot be looked up is none.
+// entry is like lookup, but a run whose lookup fails counts as missing.
 func (h *Home) entry(run swarm.RunID) (swarm.RunEntry, bool) {
 	entry, ok, err := h.lookup(run)
 	return entry, ok && err == nil
