@@ -16,6 +16,9 @@ import (
 	"swarm/internal/statedir"
 )
 
+// localStore opens the runs of a state folder. A test puts a store that kills the program in its place.
+var localStore statedir.StoreOpener = sqlite.NewStore
+
 // chooseStore returns the store of runs: the database that the environment or the compose file names,
 // or the state folder. The variable is set from the file, so that processes that this one starts for
 // itself use the same store, and agents' programs get neither the address nor the password.
@@ -28,7 +31,7 @@ func (a *app) chooseStore() (statedir.StoreOpener, error) {
 			return func(string) swarm.Store { return refusingStore{err} }, nil //nolint:nilerr // every use of the store returns it
 		}
 		if address == "" {
-			return sqlite.NewStore, nil
+			return localStore, nil
 		}
 		if err := os.Setenv(control.StoreVariable, address); err != nil {
 			return nil, swarm.Errorf(swarm.BadInput, "the address of the store cannot be used")
