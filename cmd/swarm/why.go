@@ -25,8 +25,8 @@ retries, people, required replies, and agents that wait for others inside their 
 printed with its members. Then come the newest approvals and commands that were given to the last task
 of the chain or to the run, with who gave each and how.
 
-Without TASK and @AGENT, explain a task that failed, or else why the run failed, or else a task that
-has not completed.
+Without TASK and @AGENT, explain every task that waits for a person. If none does, explain a task that
+failed, or else why the run failed, or else a task that has not completed.
 
 ` + newestRun,
 		Example: "  swarm why\n  swarm why test\n  swarm why @coder\n  swarm why @last test",
@@ -45,8 +45,9 @@ has not completed.
 	}
 }
 
-// whyRun explains the task of a run that tells the most: one that failed, or else one that has not
-// completed, or else the last.
+// whyRun explains the tasks of a run that tell the most: all that wait for a person, or else one that
+// failed, or else one that has not completed, or else the last. An agent that merely has no mail tells
+// less than any other that has not completed.
 func (a *app) whyRun(ref string) error {
 	_, l, err := a.openReader(ref)
 	if err != nil {
@@ -57,19 +58,37 @@ func (a *app) whyRun(ref string) error {
 	if err != nil {
 		return err
 	}
+	var asking []string
+	for _, t := range p.Tasks {
+		if t.AsksPerson() {
+			asking = append(asking, t.Name)
+		}
+	}
+	if len(asking) > 0 {
+		if a.json {
+			asking = asking[:1] // the answer is one object
+		}
+		for _, name := range asking {
+			if err := a.explain(l, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	failed := slices.ContainsFunc(p.Tasks, func(t view.Task) bool { return t.Status == swarm.Failed })
 	if p.Status == swarm.Failed && !failed && p.Reason != "" && !a.json { // its goal is not reached, say
 		_, err := fmt.Fprintf(a.stdout, "run %s failed: %s\nto see its turns: swarm show %s\n", p.ID, term.OneLine(p.Reason), p.ID)
 		return err
 	}
 	name := ""
-	for _, bad := range []func(swarm.Status) bool{
-		func(s swarm.Status) bool { return s == swarm.Failed },
-		func(s swarm.Status) bool { return s != swarm.Completed },
-		func(swarm.Status) bool { return true },
+	for _, bad := range []func(view.Task) bool{
+		func(t view.Task) bool { return t.Status == swarm.Failed },
+		func(t view.Task) bool { return t.Status != swarm.Completed && !t.AwaitsMail() },
+		func(t view.Task) bool { return t.Status != swarm.Completed },
+		func(view.Task) bool { return true },
 	} {
 		for i := len(p.Tasks) - 1; i >= 0 && name == ""; i-- {
-			if bad(p.Tasks[i].Status) {
+			if bad(p.Tasks[i]) {
 				name = p.Tasks[i].Name
 			}
 		}

@@ -468,7 +468,7 @@ func (t *Task) AgentStatus() swarm.Status {
 		return swarm.Idle
 	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.awaitsPerson:
 		return swarm.Blocked
-	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForMail:
+	case t.AwaitsMail():
 		return swarm.Idle
 	}
 	return t.Status
@@ -489,6 +489,16 @@ func (t *Task) InTurn() bool {
 func (t *Task) AwaitsRetry() bool {
 	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
 }
+
+// AsksPerson reports whether a task waits for a person: for a decision, or for an answer.
+func (t *Task) AsksPerson() bool {
+	return slices.ContainsFunc(t.Waits, func(w Wait) bool {
+		return w.For == plan.ForPerson || w.For == plan.ForReply && w.Agent == swarm.User
+	})
+}
+
+// AwaitsMail reports whether an agent of a team waits for nothing but its next message.
+func (t *Task) AwaitsMail() bool { return len(t.Waits) > 0 && t.Waits[0].For == plan.ForMail }
 
 // HeldBack returns the wait for the limit that resets first, if the run does nothing until then:
 // some tasks wait for limits of providers, and nothing else runs, is about to, or waits for a person.
