@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,10 @@ func (a *app) outCommand() *cobra.Command {
 	var good bool
 	cmd := &cobra.Command{
 		Use:   "out [RUN] [TASK | @AGENT]",
-		Short: "Print the output of a task, the report of a team, or the answer of a swarm",
-		Long: `Print the answer of a swarm, as swarm solve does, or the report of a team's lead. With TASK, print a
-task's output, byte for byte as the run's log has it; with @AGENT, that of the agent's last task.
+		Short: "Print the output of a run or a task, the report of a team, or the answer of a swarm",
+		Long: `Print the answer of a swarm, as swarm solve does, or the report of a team's lead. Of any other run,
+print the output of its last task, if it has one last task. With TASK, print a task's output, byte
+for byte as the run's log has it; with @AGENT, that of the agent's last task.
 Without flags, this is the last output, of a good or a failed turn. Only the last 102,400 bytes of a
 long output are kept. On a terminal, control characters are made visible.
 
@@ -66,8 +68,16 @@ func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 	if err != nil {
 		return err
 	}
-	if p.Kind == swarm.TeamRun {
+	switch p.Kind {
+	case swarm.TeamRun:
 		return a.printReport(p)
+	case swarm.SwarmRun:
+	default:
+		name, err := onlyResult(p)
+		if err != nil {
+			return err
+		}
+		return a.printOutputOf(l, name, 0, false)
 	}
 	answer, err := l.Answer()
 	if err != nil {
@@ -78,6 +88,36 @@ func (a *app) printAnswerOf(ref string, iteration int, good bool) error {
 	}
 	return a.printAnswer(answer)
 }
+
+// onlyResult returns the task whose output is the result of a run of tasks or lines. A run that has
+// none or several has an error that names a task to choose.
+func onlyResult(p view.Picture) (string, error) {
+	if len(p.Tasks) == 1 {
+		return p.Tasks[0].Name, nil
+	}
+	var names []string
+	for _, t := range results(p) {
+		names = append(names, t.Name)
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		return names[0], nil
+	default:
+		return "", swarm.Errorf(swarm.BadInput, "run %s has %d outputs: %s", p.ID, len(names), excerpt.List(names, mostNamed)).
+			WithHint("to see the last: swarm out %s %s", p.ID, names[len(names)-1])
+	}
+	e := swarm.Errorf(swarm.Other, "run %s has no output of a last task: it is %s%s", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
+	for _, t := range slices.Backward(p.Tasks) {
+		if t.Output.Hash != "" {
+			return "", e.WithHint("to see an output that it has: swarm out %s %s", p.ID, t.Name)
+		}
+	}
+	return "", e.WithHint("to see its tasks: swarm show %s", p.ID)
+}
+
+// mostNamed is how many names of outputs or agents a message lists.
+const mostNamed = 8
 
 // printReport prints what the lead of a team has reported.
 func (a *app) printReport(p view.Picture) error {
@@ -107,6 +147,11 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 		return err
 	}
 	defer l.Close()
+	return a.printOutputOf(l, name, iteration, good)
+}
+
+// printOutputOf prints the output of a task of an open run.
+func (a *app) printOutputOf(l *run.Reader, name string, iteration int, good bool) error {
 	out, err := findOutput(l, name, iteration, good)
 	if err != nil {
 		return err
