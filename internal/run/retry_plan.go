@@ -31,7 +31,8 @@ type RetryPlan struct {
 
 // PlanRetry reads an ended run and works out its retry. Tasks that failed or were cancelled in the
 // last iteration run again, and so does everything that depends on them. With from, that task and
-// its dependents run again. The rest is carried over.
+// its dependents run again. If only the goal of a team was not reached, the last turn of its lead runs
+// again. The rest is carried over.
 func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error) {
 	log, a, v, err := openRetry(h, id)
 	if err != nil {
@@ -41,6 +42,9 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	if a.Plan.Swarm != nil { // the results of its agents belong together
 		return nil, &StateError{swarm.Errorf(swarm.BadInput, "the run %s is a swarm, which cannot be retried in parts", id).
 			WithHint("ask again: swarm solve %s; or go on from one of its turns: swarm fork %s --at TURN", swarm.Quote(a.Plan.Name), id)}
+	}
+	if from == "" && a.onlyGoalFailed(v) {
+		from = a.Plan.Team.Lead
 	}
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
@@ -261,6 +265,17 @@ func finishedLate(log swarm.RunLog, key string, d *desk.Desk) (string, error) {
 	return d.Path(), nil
 }
 
+// onlyGoalFailed reports whether a team failed although none of its agents did: its goal was not
+// reached.
+func (p *RetryPlan) onlyGoalFailed(v *view.Run) bool {
+	picture := v.Picture()
+	return p.Plan.Team != nil && picture.Status == swarm.Failed &&
+		!slices.ContainsFunc(picture.Tasks, func(t view.Task) bool { return failed(t.Status) })
+}
+
+// failed reports whether a retry runs a task of this status again.
+func failed(s swarm.Status) bool { return s != swarm.Completed && s != swarm.Skipped }
+
 // redo marks the tasks that run again.
 func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
 	parts := p.parts
@@ -272,7 +287,7 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 		at[t.Name] = i
 		names = append(names, t.Name)
 		if from == "" {
-			redo[i] = status(i) != swarm.Completed && status(i) != swarm.Skipped
+			redo[i] = failed(status(i))
 		} else {
 			redo[i] = t.Name == from || t.Base == from
 		}
