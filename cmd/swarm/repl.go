@@ -166,6 +166,12 @@ func (a *app) talk(t talk) error {
 	if t.ephemeral && err == nil {
 		return h.Delete(s.ID(), time.Now())
 	}
+	if unused := t.typed && t.resume == "" && len(p.Tasks) == 0; unused && err == nil { // it would hide the run before it from @last
+		if err = h.Delete(s.ID(), time.Now()); err == nil {
+			_, err = fmt.Fprintln(a.stdout, "session left · it ran no line, so it is not kept")
+		}
+		return err
+	}
 	if t.typed && err == nil {
 		_, err = fmt.Fprintln(a.stdout, farewell(p, interrupted))
 	}

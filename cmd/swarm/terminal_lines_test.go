@@ -99,7 +99,14 @@ func TestLinesInTerminal(t *testing.T) {
 			do(s)
 			s.clear()
 			s.enter("/quit")
-			s.shows(" left · to continue: swarm repl --resume 20")
+			if name == "AT-004" { // its only line was refused
+				s.shows("session left · it ran no line, so it is not kept")
+				if out, _ := s.runs(0, "ls", "--json"); strings.TrimSpace(out) != "[]" {
+					t.Errorf("a session without a line is kept: %s", out)
+				}
+			} else {
+				s.shows(" left · to continue: swarm repl --resume 20")
+			}
 			s.shows("exit code 0")
 		})
 	}
