@@ -417,7 +417,11 @@ func TestToolsAndErrorsAreTold(t *testing.T) {
 	d.sees("@pm: blocked: no idea")
 	d.Tell(swarm.TurnStarted, "pm_1", "pm_1/1/2", swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1})
 	d.Tell(swarm.ApprovalAsked, "pm_1", "pm_1/1/2", swarm.Approval{ID: "pm_1/1/2/ab", What: "use Bash", Input: []byte(`{"command":"rm -r x"}`)})
-	d.sees("! may pm_1 use Bash rm -r x? /approve pm_1/1/2/ab, or /deny pm_1/1/2/ab", "@pm: blocked: /approve @pm lets it use Bash rm -r x")
+	d.sees("! may pm_1 use Bash rm -r x? /approve @pm, or /deny @pm", "@pm: blocked: /approve @pm lets it use Bash rm -r x")
+	d.Tell(swarm.ApprovalAsked, "pm_1", "pm_1/1/2", swarm.Approval{ID: "pm_1/1/2/cd", What: "use Bash", Input: []byte(`{"command":"ls"}`)})
+	d.sees("! may pm_1 use Bash ls? /approve pm_1/1/2/cd, or /deny pm_1/1/2/cd")
+	d.Tell(swarm.ApprovalAnswered, "pm_1", "pm_1/1/2", swarm.ApprovalAnswer{ID: "pm_1/1/2/ab", OK: true, Actor: swarm.Actor{By: "ana"}})
+	d.sees("! pm_1: approved by ana")
 	d.screen.Event(&swarm.Event{Seq: 99, Kind: swarm.Tick})
 	d.sees("✗ event 99 comes after event")
 }

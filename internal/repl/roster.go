@@ -229,6 +229,17 @@ func Status(run *view.Run, agents []string) string {
 	return b.String()
 }
 
+// questionName returns what a person types to answer a question: its agent, if the agent asks nothing
+// else.
+func (r *roster) questionName(q view.Approval) string {
+	for _, other := range r.run.Approvals {
+		if other.Agent == q.Agent && other.ID != q.ID {
+			return q.ID
+		}
+	}
+	return "@" + q.Agent
+}
+
 // approvalHint says how to allow an agent what it asks for.
 func approvalHint(a view.Approval) string {
 	return "/approve @" + a.Agent + " lets it " + view.DescribeApproval(a.Approval)

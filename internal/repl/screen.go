@@ -2,6 +2,7 @@ package repl
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -106,7 +107,11 @@ func (s *Screen) Event(e *swarm.Event) {
 		q := s.roster.run.Approvals[n-1]
 		s.transcript.add(
 			note, "",
-			term.OneLine(view.AskApproval(q.Task, q.Approval)+" /approve "+q.ID+", or /deny "+q.ID))
+			term.OneLine(fmt.Sprintf("%s /approve %[2]s, or /deny %[2]s", view.AskApproval(q.Task, q.Approval), s.roster.questionName(q))))
+	}
+	if e.Kind == swarm.ApprovalAnswered { // a resumed session shows its old questions, and they are not open
+		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
+		s.transcript.add(note, "", term.OneLine(e.Task+": "+view.DescribeAnswer(a)))
 	}
 	if err != nil {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))

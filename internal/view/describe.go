@@ -76,6 +76,14 @@ func DescribeEvent(e *swarm.Event) string {
 	return describeTask(e)
 }
 
+// DescribeAnswer returns how a person has answered a request, and who.
+func DescribeAnswer(a swarm.ApprovalAnswer) string {
+	if a.OK {
+		return "approved" + by(a.Actor)
+	}
+	return "denied" + by(a.Actor) + excerpt.Reason(a.Reason)
+}
+
 // by names the actor of an event, if its log has one.
 func by(a swarm.Actor) string {
 	if a.By == "" {
@@ -112,9 +120,9 @@ func describeTask(e *swarm.Event) string {
 	case swarm.ApprovalAnswered:
 		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
 		if a.OK {
-			return "may: " + a.ID + " was approved" + by(a.Actor)
+			return "may: " + a.ID + " was " + DescribeAnswer(a)
 		}
-		return "may not: " + a.ID + " was denied" + by(a.Actor) + excerpt.Reason(a.Reason)
+		return "may not: " + a.ID + " was " + DescribeAnswer(a)
 	case swarm.TaskRetrying:
 		r, _ := swarm.Body[swarm.Retry](e)
 		if r.Room {
