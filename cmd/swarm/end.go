@@ -166,7 +166,11 @@ func (a *app) complainOfTasks(p view.Picture) {
 			continue
 		}
 		told = true
-		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(t.Reason))).WithHint("to see more: swarm show %s", p.ID))
+		hint := "to see more: swarm show " + string(p.ID)
+		if t.Hint != "" {
+			hint = term.Escape(t.Hint) + "; " + hint
+		}
+		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(t.Reason))).WithHint("%s", hint))
 	}
 	if !told {
 		a.complain(swarm.Errorf(swarm.Other, "run %s %s%s", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason))).WithHint("to see more: swarm show %s", p.ID))
