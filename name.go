@@ -71,7 +71,11 @@ func AgentOf(task string) string { return strings.ReplaceAll(task, "_", "-") }
 
 // Nearest returns the choice that the user probably meant by name, or "".
 func Nearest(name string, choices []string) string {
-	best, at := "", min(1+len(name)/3, len(name)-1) // at least one character must match
+	// Most characters must match: of a longer name, about one in four may differ.
+	best, at := "", min(1+len(name)/4, (len(name)-1)/2)
+	if len(name) > 1 {
+		at = max(1, at)
+	}
 	for _, c := range choices {
 		if d := distance(strings.ToLower(name), strings.ToLower(c), at); d <= at && (best == "" || d < at) {
 			best, at = c, d

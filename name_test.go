@@ -5,6 +5,18 @@ import (
 	"testing"
 )
 
+func TestNearest(t *testing.T) {
+	choices := []string{"code", "notify", "reviewer", "claude-code"}
+	for name, want := range map[string]string{
+		"cod": "code", "coed": "code", "Code": "code", "revewer": "reviewer", "claude": "claude-code", "ntoify": "notify",
+		"nope": "", "nobody": "", "x": "", "": "", "reader": "",
+	} {
+		if got := Nearest(name, choices); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		name        string
