@@ -170,7 +170,11 @@ func (a *app) complainOfTasks(p view.Picture) {
 		if t.Hint != "" {
 			hint = term.Escape(t.Hint) + "; " + hint
 		}
-		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(t.Reason))).WithHint("%s", hint))
+		reason := t.Reason
+		if !p.Kind.Team() { // the reason of an agent may be the words of the person
+			reason = t.EndReason()
+		}
+		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(reason))).WithHint("%s", hint))
 	}
 	if !told {
 		a.complain(swarm.Errorf(swarm.Other, "run %s %s%s", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason))).WithHint("to see more: swarm show %s", p.ID))

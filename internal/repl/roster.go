@@ -83,7 +83,7 @@ func (r *roster) end(t view.Task) {
 	r.open = slices.Delete(r.open, i, i+1)
 	delete(r.since, t.Name)
 	delete(r.live, t.Name)
-	over := ended{task: t.Name, status: t.Status, reason: t.Reason, took: -1, usage: t.Usage}
+	over := ended{task: t.Name, status: t.Status, reason: t.EndReason(), took: -1, usage: t.Usage}
 	if !t.Started.IsZero() && t.Ended.After(t.Started) {
 		over.took = t.Ended.Sub(t.Started)
 	}

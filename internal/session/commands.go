@@ -106,7 +106,7 @@ func (s *Session) tasks() (string, error) {
 	}
 	t := term.NewTable("TASK", "AGENT", "STATUS", "TIME", "TOKENS", "")
 	for _, one := range p.Tasks {
-		t.Row(one.Name, "@"+one.Agent, string(one.Status), took(one), term.Tokens(one.Usage), view.FirstLine(cmp.Or(view.Waiting(one.Waits), one.Reason)))
+		t.Row(one.Name, "@"+one.Agent, string(one.Status), took(one), term.Tokens(one.Usage), view.FirstLine(cmp.Or(view.Waiting(one.Waits), one.EndReason())))
 	}
 	return t.Format(0, false), nil
 }
@@ -148,8 +148,8 @@ func (s *Session) task(name string) (string, error) {
 		fmt.Fprintf(&b, " for %s", waits)
 	}
 	fmt.Fprintln(&b)
-	if t.Reason != "" {
-		fmt.Fprintf(&b, "%s\n", t.Reason)
+	if reason := t.EndReason(); reason != "" {
+		fmt.Fprintf(&b, "%s\n", reason)
 	}
 	if t.Turn != "" {
 		fmt.Fprintf(&b, "turn %s, %s, %s tokens\n", t.Turn, took(t), term.Tokens(t.Usage))

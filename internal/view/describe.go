@@ -145,6 +145,9 @@ func describeTask(e *swarm.Event) string {
 	case swarm.TaskCompleted:
 		return string(swarm.Completed)
 	case swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		if end, _ := swarm.Body[swarm.TaskEnd](e); e.Kind == swarm.TaskCancelled && end.Kind == swarm.CutByCancel {
+			return string(swarm.Cancelled) // the reason says the same
+		}
 		return string(endOf(e.Kind)) + why(e)
 	}
 	return describeAgent(e)

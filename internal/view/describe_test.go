@@ -25,6 +25,8 @@ func TestTell(t *testing.T) {
 		{swarm.RunEnded, swarm.RunEnd{Status: swarm.Failed, Reason: "b failed"}, "failed: b failed"},
 		{swarm.BudgetSpent, swarm.Reason{Reason: "5 of 5 calls"}, "the budget is spent: 5 of 5 calls"},
 		{swarm.Notice, swarm.Reason{Reason: "no git", Hint: "install it"}, "no git (install it)"},
+		{swarm.TaskCancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, "cancelled"},
+		{swarm.TaskCancelled, swarm.TaskEnd{Kind: swarm.OverBudget, Reason: "budget"}, "cancelled: budget"},
 		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandCancel, Target: "b"}, "asked to cancel b"},
 		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandPause}, "asked to pause"},
 		{swarm.Control, swarm.ControlCommand{Command: swarm.CommandPause, Actor: swarm.Actor{By: swarm.ByPerson, How: swarm.HowBoard, User: "ada"}}, "asked to pause by ada (board)"},

@@ -490,6 +490,15 @@ func (t *Task) AwaitsRetry() bool {
 	return t.Status == swarm.Waiting && (t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForLimit)
 }
 
+// EndReason returns why a task of a pipeline or a line ended, and "" if a person cancelled it: its status
+// says that.
+func (t *Task) EndReason() string {
+	if t.Status == swarm.Cancelled && t.Kind == swarm.CutByCancel {
+		return ""
+	}
+	return t.Reason
+}
+
 // AsksPerson reports whether a task waits for a person: for a decision, or for an answer.
 func (t *Task) AsksPerson() bool {
 	return slices.ContainsFunc(t.Waits, func(w Wait) bool {
