@@ -67,6 +67,13 @@ func DescribeEvent(e *swarm.Event) string {
 		return n.Reason
 	case swarm.Control:
 		c, _ := swarm.Body[swarm.ControlCommand](e)
+		switch {
+		case c.By != "" || c.Target != "":
+		case c.Command == swarm.CommandClose: // by a session, at the end of its input
+			return "no line follows"
+		case c.Command == swarm.CommandResume:
+			return "goes on"
+		}
 		text := "asked to " + string(c.Command)
 		if c.Target != "" {
 			text += " " + c.Target
