@@ -83,5 +83,5 @@ func (r *Runner) checkGoal(ctx context.Context, w *work, report []byte) ([]swarm
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	return verdicts, judge(verdicts)
+	return verdicts, judgeGoal(verdicts)
 }

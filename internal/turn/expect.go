@@ -39,12 +39,26 @@ func (r *Runner) examine(ctx context.Context, w *work, output []byte) []swarm.Ve
 	return verdicts
 }
 
-// judge returns an error that lists the failed parts.
+// judge returns an error that lists the failed parts of a task's `expect`.
 func judge(verdicts []swarm.Verdict) error {
+	return listFailed(verdicts, func(v swarm.Verdict) string { return "expect." + v.Part + ": " + v.Reason })
+}
+
+// judgeGoal is judge for the goal of a team. Its command may come from a flag, and speaks for itself.
+func judgeGoal(verdicts []swarm.Verdict) error {
+	return listFailed(verdicts, func(v swarm.Verdict) string {
+		if v.Part == "command" {
+			return v.Reason
+		}
+		return "expect." + v.Part + ": " + v.Reason
+	})
+}
+
+func listFailed(verdicts []swarm.Verdict, describe func(swarm.Verdict) string) error {
 	var wrong []string
 	for _, v := range verdicts {
 		if !v.OK {
-			wrong = append(wrong, "expect."+v.Part+": "+v.Reason)
+			wrong = append(wrong, describe(v))
 		}
 	}
 	if wrong == nil {
