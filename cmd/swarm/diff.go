@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,12 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 		if p.Replay {
 			return e.WithHint("a replay starts no agents, so no tree is recorded")
 		}
-		return e.WithHint("one is recorded when a run begins in a folder of a git repository")
+		e = e.WithHint("one is recorded when a run begins in a folder of a git repository")
+		all, err := artifacts(l)
+		if err == nil && slices.ContainsFunc(all, func(it view.Artifact) bool { return it.Kind == "diff" }) {
+			e.Hint += fmt.Sprintf("; to see the diffs of its turns: swarm artifact ls %s", p.ID)
+		}
+		return e
 	}
 	paths = append([]string{"--"}, paths...)
 	git := func(args ...string) (string, error) {

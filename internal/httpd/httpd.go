@@ -198,7 +198,7 @@ func listen(address string, secured bool) (net.Listener, error) {
 	l, err := c.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %w", err).
-			WithHint("perhaps another program listens there; port 0 is any free one")
+			WithHint("perhaps another program listens there; to take any free port: --listen %s", net.JoinHostPort(host, "0"))
 	}
 	return l, nil
 }

@@ -100,7 +100,7 @@ func (t Template) Init(dir string, schema []byte) (files []string, err error) {
 
 func alreadyThere(rel string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " exists already", Hint: "nothing was changed; `swarm up` runs it"}
+		return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " exists already", Hint: "nothing was changed; to see what it does: swarm plan"}
 	}
 	return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " cannot be written", Err: swarm.WithoutPath(err)}
 }
