@@ -93,7 +93,10 @@ prints that it does.
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	var record, replay string
+	var (
+		detach         bool
+		record, replay string
+	)
 	cmd := &cobra.Command{
 		Use:   "resume [RUN] [@AGENT]",
 		Short: "Resume a run that was paused, interrupted or killed, or a paused agent",
@@ -129,6 +132,9 @@ run again under the same id.
 			if driven && a.open {
 				return errNoPage(who, id)
 			}
+			if detach && !driven {
+				return a.detach("")
+			}
 			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, record, replay) }
 			result, err := c.Resume(cmd.Context(), id)
 			if err != nil || !driven { // this process drove the run, and has shown it
@@ -137,6 +143,7 @@ run again under the same id.
 			return a.printCommand(c, result)
 		},
 	}
+	detachFlag(cmd, &detach)
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
 	a.openFlag(cmd)
@@ -167,13 +174,22 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 			return err
 		}
 	}
+	if isDetached() { // the next command must find that the run is driven
+		if err := r.Take(context.Background()); err != nil {
+			return err
+		}
+		detached(id)
+	}
 	o.Engine, o.Actor = engineFor(rec), control.FindCaller(h, swarm.HowTerminal).Actor()
 	err = a.drive(h, r, o)
 	return errors.Join(err, record(r, out))
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	var from string
+	var (
+		from   string
+		detach bool
+	)
 	cmd := &cobra.Command{
 		Use:   "retry [RUN] [TASK]",
 		Short: "Retry what failed, and carry the rest over",
@@ -205,11 +221,17 @@ provider's limit before it resets. If no process drives the run, this one does.
 				if driven && a.open {
 					return errNoPage(who, id)
 				}
+				if detach && !driven {
+					return a.detach("")
+				}
 				result, err := c.RetryTask(cmd.Context(), id, from)
 				if err != nil || !driven { // this process drove the run, and has shown it
 					return err
 				}
 				return a.printCommand(c, result)
+			}
+			if detach {
+				return a.detach("")
 			}
 			b, err := c.Retry(id, from)
 			if err != nil {
@@ -220,6 +242,7 @@ provider's limit before it resets. If no process drives the run, this one does.
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "run this `task` and all that depend on it again")
+	detachFlag(cmd, &detach)
 	a.showFlags(cmd)
 	a.openFlag(cmd)
 	return cmd

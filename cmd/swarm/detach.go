@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"swarm"
 	"swarm/internal/run"
 )
@@ -16,6 +18,11 @@ import (
 // detachedVariable names, in a detached process, the file descriptor of a pipe to its parent. The
 // process writes the run's id there once the run is on disk.
 const detachedVariable = "SWARM_DETACHED_FD"
+
+// detachFlag adds -d to a command that drives a run.
+func detachFlag(cmd *cobra.Command, detach *bool) {
+	cmd.Flags().BoolVarP(detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
+}
 
 // detach starts the same command in a session of its own, and returns when the run is on disk.
 // Until then the child writes its errors to our standard error. If it ends before that, its exit
@@ -68,10 +75,13 @@ func withoutDetach(args []string) (rest []string) {
 	return rest
 }
 
+// isDetached says whether a parent waits to be told that the run is on disk.
+func isDetached() bool { return os.Getenv(detachedVariable) == "3" }
+
 // detached reports to the parent of a detached process that the run is on disk. Before that it
 // replaces the standard streams with /dev/null, so that the terminal can close.
 func detached(runID swarm.RunID) {
-	if os.Getenv(detachedVariable) != "3" {
+	if !isDetached() {
 		return
 	}
 	_ = os.Unsetenv(detachedVariable)

@@ -87,7 +87,7 @@ Exit codes: 0 answered, 1 no answer, 2 bad input, 3 budget spent, 130 interrupte
 	f.StringVar(&plan, "plan", "", "a JSON `file` with the subtasks, in the place of the supervisor's")
 	f.BoolVar(&approve, "approve-plan", false, "show the plan and what it costs at most, and wait for swarm approve or swarm deny")
 	f.VarP((*something)(&a.answerTo), "output", "o", "write the answer to this `file` instead of standard output, also after swarm resume")
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
+	detachFlag(cmd, &detach)
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
 	a.openFlag(cmd)

@@ -64,7 +64,7 @@ the first.`,
 	f.StringVar(&r.DoneCommand, "done-command", "", "a `command` that checks whether the goal is reached; the run is completed only after it has passed")
 	f.Var(&mode, "mode", "AUTO ends when all agents are idle, INTERACTIVE with swarm close")
 	f.Var(&phase, "phase", "in PLANNING agents write only under docs/")
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
+	detachFlag(cmd, &detach)
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
 	a.openFlag(cmd)

@@ -139,8 +139,7 @@ Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 int
 	}
 	src.flags(cmd)
 	src.selection(cmd)
-	f := cmd.Flags()
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
+	detachFlag(cmd, &detach)
 	recordFlags(cmd, &record, &replay)
 	a.showFlags(cmd)
 	a.openFlag(cmd)
