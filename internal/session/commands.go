@@ -240,10 +240,22 @@ func (s *Session) use(agent string) (string, error) {
 	return "lines without @ go to @" + agent + "\n", nil
 }
 
-// model shows or sets the model of an agent, or of the default agent, for later lines.
+// model shows the models of all agents, or shows or sets that of one, for later lines. Without its name,
+// the default agent gets the model.
 func (s *Session) model(args []string) (string, error) {
+	if len(args) == 0 {
+		var all strings.Builder
+		for _, agent := range s.Lang().Agents {
+			one, err := s.model([]string{"@" + agent})
+			if err != nil {
+				return "", err
+			}
+			all.WriteString(one)
+		}
+		return all.String(), nil
+	}
 	agent := s.Lang().Default
-	if len(args) > 0 && strings.HasPrefix(args[0], "@") {
+	if strings.HasPrefix(args[0], "@") {
 		agent, args = args[0][1:], args[1:]
 	}
 	if !s.knows(agent) {
