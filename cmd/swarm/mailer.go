@@ -286,7 +286,11 @@ func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]
 func offerAgents(l *run.Reader) (offers []string, err error) {
 	p, err := l.Picture()
 	for _, agent := range p.Agents {
-		offers = append(offers, "@"+agent.Name+"\t"+string(agent.Status))
+		status := string(agent.Status)
+		if p.Status.Ended() { // every agent is idle then
+			status = "agent"
+		}
+		offers = append(offers, "@"+agent.Name+"\t"+status)
 	}
 	return offers, err
 }
