@@ -116,7 +116,12 @@ func knownKey(h *statedir.Home) httpd.Key {
 
 // openFlag adds --open to a command that drives a run.
 func (a *app) openFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.open, "open", false, "show the run in your browser, by the page that swarm serve has too")
+	a.openFlagFor(cmd, "show the run in your browser, by the page that swarm serve has too")
+}
+
+// openFlagFor adds --open with its help to a command.
+func (a *app) openFlagFor(cmd *cobra.Command, help string) {
+	cmd.Flags().BoolVar(&a.open, "open", false, help)
 	act := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.open {

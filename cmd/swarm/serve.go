@@ -44,10 +44,11 @@ The JSON API under /api/v1 does what the commands do, and streams a run's events
 Events. GET /openapi.json describes it. This process drives the runs that are started through the
 API. Ctrl-C interrupts them; swarm resume continues them.
 
-A browser gets in by the address that is printed. Its one-time code is good for a minute; Enter prints
-another. Every other request needs a token: Authorization: Bearer TOKEN. The token is in SWARM_TOKEN
-or in --token-file. Without either, the server creates one in the state folder, readable by you alone,
-and keeps it. The tokens of agents are refused.
+A browser gets in by the address that is printed; --open opens your browser. The address has a
+one-time code, which is good for a minute; Enter prints another. Every other request needs a token:
+Authorization: Bearer TOKEN. The token is in SWARM_TOKEN or in --token-file. Without either, the
+server creates one in the state folder, readable by you alone, and keeps it. The tokens of agents are
+refused.
 
 With --a2a, the agents of this folder's compose file are published over the A2A protocol. Each has a
 card at /a2a/AGENT/.well-known/agent-card.json, and a message to it starts a run of the team. GET /a2a
@@ -69,6 +70,7 @@ Only this machine can reach the server. To listen on other addresses, pass a cer
 	f.Var((*something)(&o.cert), "tls-cert", "the `file` with the certificate")
 	f.Var((*something)(&o.key), "tls-key", "the `file` with its key")
 	f.BoolVar(&o.a2a, "a2a", false, "publish the agents of the compose file as A2A agents")
+	a.openFlagFor(cmd, "show the page in your browser")
 	return cmd
 }
 
@@ -133,6 +135,9 @@ func (a *app) serve(o serveOptions) error {
 // a new address.
 func (a *app) listening(server *httpd.Server, token string, published []a2a.Agent) error {
 	url := server.URL()
+	if a.open {
+		a.browser.open(server.OpenURL("/")) // with a code of its own: the printed address stays good
+	}
 	if a.json {
 		result := map[string]any{"url": url, "token": token, "open": server.OpenURL("/")}
 		if published != nil {
