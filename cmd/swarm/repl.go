@@ -362,7 +362,23 @@ func (a *app) team(t talk) (session.Team, compose.Options, error) {
 		needed = b
 	}
 	a.printConfinement(&needed.Plan)
-	return sessionTeam(b), o, nil
+	team := sessionTeam(b)
+	if len(o.Source) > 0 {
+		team.Absent = absentPrograms(o.File)
+	}
+	return team, o, nil
+}
+
+// absentPrograms says of each coding agent how it becomes an agent of a compose file. Without a file,
+// those in PATH are agents.
+func absentPrograms(file string) map[string]string {
+	absent := map[string]string{}
+	for _, kind := range providerkind.Presets() {
+		if name := providerkind.Of(kind).Program.Name; name != "" {
+			absent[name] = fmt.Sprintf("the agents are those of %s; to add this one, write there: agents: {%s: {provider: %s}}", file, name, kind)
+		}
+	}
+	return absent
 }
 
 // needed returns the agents that must be reachable before the session begins. All agents of a file

@@ -38,6 +38,8 @@ type Team struct {
 	Agents  []string // in the file's order
 	Default string   // gets text without an agent; "" = none
 	NoRefs  bool     // $ is an ordinary character
+	// Absent says, of names that are no agents here, how they become agents.
+	Absent map[string]string
 }
 
 func (t *Team) has(name string) bool { return slices.Contains(t.Agents, name) }
@@ -246,6 +248,8 @@ func (p *parser) unknownAgent(s *Stage, t Token, name string) error {
 	}
 	e := p.unknown(t, name, "@")
 	switch {
+	case p.team.Absent[name] != "":
+		return e.hint("%s", p.team.Absent[name])
 	case e.Hint != "":
 		return e
 	case len(p.line.Stages) == 0:

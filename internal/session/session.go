@@ -30,9 +30,10 @@ type Team struct {
 	Sources     []string // the files that it was made from, beside the compose file
 	Default     string   // the agent of lines that name none; "" = none
 	WaitTimeout time.Duration
-	NoRefs      bool        // $agent is plain text
-	OneLine     bool        // there is only one line
-	Actor       swarm.Actor // the one who enters the lines
+	NoRefs      bool              // $agent is plain text
+	Absent      map[string]string // see [line.Team]
+	OneLine     bool              // there is only one line
+	Actor       swarm.Actor       // the one who enters the lines
 }
 
 func (t *Team) names() (names []string) {
@@ -46,7 +47,7 @@ func (t *Team) names() (names []string) {
 
 // Lang returns what the language of lines knows of the team.
 func (t *Team) Lang() line.Team {
-	return line.Team{Agents: t.names(), Default: t.Default, NoRefs: t.NoRefs}
+	return line.Team{Agents: t.names(), Default: t.Default, NoRefs: t.NoRefs, Absent: t.Absent}
 }
 
 // A Session is a run of kind line that this process drives.
