@@ -237,7 +237,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		parts = append(parts, cached+" of the input cached")
 	}
 	if usd := term.Dollars(p.Usage); usd != "" {
-		parts = append(parts, usd)
+		parts = append(parts, usd+withoutPrice(p))
 	}
 	if p.Status.Ended() {
 		parts = append(parts, "exit "+strconv.Itoa(p.Exit))
@@ -628,4 +628,19 @@ func (a *app) printSpans(t *view.Turn) {
 	for _, s := range t.Spans {
 		fmt.Fprintf(a.stdout, "    bytes %*d–%-*d  %s\n", width, s.Start, width, s.End, term.Escape(view.SpanOrigin(s)))
 	}
+}
+
+// withoutPrice names the agents that count as nothing in the cost of a run, because it is not known
+// what they cost.
+func withoutPrice(p view.Picture) string {
+	var names []string
+	for _, agent := range p.Agents {
+		if agent.Usage.Tokens() > 0 && agent.Usage.USD == 0 {
+			names = append(names, "@"+agent.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " without " + excerpt.List(names, mostNamed)
 }
