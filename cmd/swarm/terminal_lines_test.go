@@ -23,6 +23,9 @@ func TestLinesInTerminal(t *testing.T) {
 	}
 	for name, do := range map[string]func(*screen){
 		"AT-001": func(s *screen) {
+			s.types("@pm ")
+			s.shows("write what is to be done behind it") // no error: it is not entered yet
+			s.clear()
 			s.enter("@pm Create a simple project plan")
 			s.shows("✓ pm_1 completed")
 			s.enter("@builder-1 Implement based on $pm")

@@ -15,6 +15,7 @@ type Error struct {
 	Msg        string
 	Hint       string // what to write instead; one suggestion per line
 	Start, End int    // bytes in the line
+	Unfinished bool   // nothing is wrong but that the text ends here; Hint says what follows
 }
 
 func (e *Error) Error() string { return e.Msg }

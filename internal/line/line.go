@@ -181,7 +181,9 @@ func (p *parser) stage() (more bool, err error) {
 		s.Agents = []Name{{p.team.Default, from, from}}
 	case len(s.Parts) == 0:
 		first, last := s.Agents[0].Start, s.Agents[len(s.Agents)-1].End
-		return false, errorAt(first, last, "%s has no task", p.text[first:last]).hint("write what is to be done behind it")
+		e := errorAt(first, last, "%s has no task", p.text[first:last]).hint("write what is to be done behind it")
+		e.Unfinished = last == trimmedLen(p.text)
+		return false, e
 	}
 	p.line.Stages = append(p.line.Stages, s)
 	return more, nil

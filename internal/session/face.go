@@ -58,6 +58,10 @@ func (f *Face) Preview(text string) repl.Preview {
 		}
 	}
 	l, err := line.Parse(text, lang)
+	if e, ok := errors.AsType[*line.Error](err); ok && e.Unfinished { // a person is typing it
+		p.Plan = e.Hint
+		return p
+	}
 	if err != nil {
 		p.Problem = refused(err)
 		return p
