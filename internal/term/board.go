@@ -301,9 +301,11 @@ func (b *Board) wordsOf(task string) string {
 	return string(b.spoken.words[task])
 }
 
-// TakeLines returns what is to be printed above the board.
-func (d *boardDrawer) TakeLines() string {
+// TakeLines returns what is to be printed above the board. A line that is too long goes on below its
+// first word, right of the column of names.
+func (d *boardDrawer) TakeLines(width int) string {
 	d.board.mu.Lock()
 	defer d.board.mu.Unlock()
-	return d.board.above.take(d.board.run.ID)
+	indent := d.board.lines.print.column + len(barText)
+	return hangingLines(d.board.above.take(d.board.run.ID), width, min(indent, width/3))
 }

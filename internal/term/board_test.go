@@ -44,7 +44,7 @@ func TestBoard(t *testing.T) {
 	b := newBoardTest(t)
 	b.Begin(2, "plan", "code: plan")
 	b.StartTask("plan")
-	b.Delta("plan", termtest.Text("first line\nsecond \x1b[2J li"))
+	b.Delta("plan", termtest.Text(strings.Repeat("word ", 16)+"last\nfirst line\nsecond \x1b[2J li"))
 	b.Delta("plan", termtest.Text("ne"))
 	b.Delta("plan", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 1234}})
 	b.WaitForFrame("plan  streaming  1/2", `second \x1b[2J line`, "1.2k", "code  waiting")
@@ -73,7 +73,7 @@ func TestBoard(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"plan    first line\r\n", "plan  | first line\r\n", `plan  | second \x1b[2J line`, "swarm   cancelled"} {
+	for _, line := range []string{"plan    first line\r\n", "plan  | first line\r\n", `plan  | second \x1b[2J line`, "swarm   cancelled", "word\r\n        word word last\r\n"} {
 		if printed := strings.Contains(b.Terminal.String(), line); printed != !strings.Contains(line, "    first") {
 			t.Errorf("%q was printed above the board: %v", line, printed)
 		}

@@ -17,9 +17,9 @@ import (
 // The cursor rests at the beginning of the line below the frame.
 type inlineRenderer struct {
 	out   io.Writer
-	above func() string // takes the lines that are to be printed above the frame
-	frame []string      // the lines on the screen
-	width int           // of the terminal when they were drawn
+	above func(width int) string // takes the lines that are to be printed above the frame
+	frame []string               // the lines on the screen
+	width int                    // of the terminal when they were drawn
 	begun bool
 }
 

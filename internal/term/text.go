@@ -145,6 +145,44 @@ func wrapWords(line string, columns int) (lines []string) {
 	return append(lines, at)
 }
 
+// hangingLines wraps lines between words, so that a terminal does not cut a word. The rest of a line is
+// indented. Blanks between words stay. A word that does not fit into a line is left to the terminal: it
+// may be an address, which can be clicked and copied only if it is whole. So is a line with tabs, whose
+// width is not known.
+func hangingLines(text string, columns, indent int) string {
+	if columns <= 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if len(line) <= columns || strings.Contains(line, "\t") || ansi.StringWidth(line) <= columns {
+			b.WriteString(line)
+			continue
+		}
+		body, end := strings.TrimRight(line, " \n"), ""
+		if strings.HasSuffix(line, "\n") {
+			end = "\n"
+		}
+		used := 0
+		for rest := body; rest != ""; {
+			word := strings.TrimLeft(rest, " ")
+			gap := len(rest) - len(word)
+			word, _, _ = strings.Cut(word, " ")
+			switch width := ansi.StringWidth(word); {
+			case used+gap+width <= columns, indent+width > columns:
+				b.WriteString(rest[:gap+len(word)])
+				used = (used+gap+width-1)%columns + 1
+			default:
+				b.WriteString("\n" + strings.Repeat(" ", indent) + word)
+				used = indent + width
+			}
+			rest = rest[gap+len(word):]
+		}
+		b.WriteString(end)
+	}
+	return b.String()
+}
+
 // Join joins parts of a line, which must be safe to print. A part that does not fit into the width
 // begins another line; 0 = all fit.
 func Join(parts []string, sep string, width int) string {

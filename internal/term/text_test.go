@@ -56,6 +56,29 @@ func BenchmarkEscape(b *testing.B) {
 	}
 }
 
+func TestHangingLines(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"a | short\n", "a | short\n"},
+		{"a | its own rules\nb | x\n", "a | its own\n    rules\nb | x\n"},
+		{"a | one two three four five\n", "a | one two\n    three\n    four\n    five\n"},
+		{"a |   x :=  y + z\n", "a |   x :=\n    y + z\n"},
+		{"a | http://127.0.0.1/#code=x and now\n", "a | http://127.0.0.1/#code=x and\n    now\n"},
+		{"a | x http://127.0.0.1/ y\n", "a | x http://127.0.0.1/ y\n"},
+		{"a | \x1b[31mred word\x1b[0m here\n", "a | \x1b[31mred\n    word\x1b[0m\n    here\n"},
+		{"a | one\ttwo three\n", "a | one\ttwo three\n"},
+		{"a | its own  \n", "a | its own\n"},
+		{"a | no newline", "a | no\n    newline"},
+	} {
+		if got := hangingLines(c.text, 11, 4); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+	if got := hangingLines("a | its own rules\n", 0, 0); got != "a | its own rules\n" {
+		t.Errorf("a terminal that tells no width: %q", got)
+	}
+}
+
 func TestWrapWords(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"", ""},

@@ -36,8 +36,9 @@ type Drawer interface {
 // terminal.
 type Scroller interface {
 	Drawer
-	// TakeLines returns the lines that are new, each with its newline.
-	TakeLines() string
+	// TakeLines returns the lines that are new, each with its newline, for a terminal of this width; 0 =
+	// it is not known.
+	TakeLines(width int) string
 }
 
 type (
@@ -135,7 +136,7 @@ func (w *Window) run() error {
 	_, w.err = w.program.Run()
 	if w.inline != nil {
 		w.err = cmp.Or(w.failed, w.err)
-		if err := w.inline.end(w.inline.above(), w.width, w.height); w.err == nil {
+		if err := w.inline.end(w.inline.above(w.width), w.width, w.height); w.err == nil {
 			w.err = err
 		}
 	}
@@ -266,7 +267,7 @@ func (w *Window) draw() (err error) {
 		w.drawn(w.view.Content)
 	}
 	if w.inline != nil {
-		err = w.inline.draw(w.inline.above(), w.view.Content, w.width, w.height)
+		err = w.inline.draw(w.inline.above(w.width), w.view.Content, w.width, w.height)
 		w.view = tea.View{}
 	}
 	return err
