@@ -92,9 +92,11 @@ func NewInlineWindow(d Scroller, t Terminal) *Window {
 func newWindow(d Drawer, t Terminal, inline *inlineRenderer) *Window {
 	w := &Window{drawer: d, drawn: t.Drawn, inline: inline, view: tea.View{AltScreen: inline == nil},
 		changed: make(chan struct{}, 1), urgent: make(chan struct{}, 1), done: make(chan struct{})}
-	frames, out := 60, t.Out
+	// bubbletea looks for changes at its own rate, and an idle screen pays for that. Below an inline
+	// window it draws nothing.
+	frames, rate, out := 60, 60, t.Out
 	if inline != nil {
-		frames, out = 30, mute(t.Out)
+		frames, rate, out = 30, 1, mute(t.Out)
 	}
 	w.rest = time.Second / time.Duration(frames)
 	profile := colorprofile.Ascii
@@ -102,7 +104,7 @@ func newWindow(d Drawer, t Terminal, inline *inlineRenderer) *Window {
 		profile = colorprofile.ANSI
 	}
 	options := []tea.ProgramOption{tea.WithInput(w.input(t.In)), tea.WithOutput(out), tea.WithoutSignalHandler(),
-		tea.WithColorProfile(profile), tea.WithFPS(2 * frames)}
+		tea.WithColorProfile(profile), tea.WithFPS(rate)}
 	if t.Env != nil {
 		options = append(options, tea.WithEnvironment(t.Env))
 	}
