@@ -178,7 +178,9 @@ func (c *compiler) checkName(key *yaml.Node, what string, check func(string) err
 var ownVariables = []string{
 	"SWARM_RUN_ID",
 	"SWARM_TASK",
+	"SWARM_TASK_ID",
 	"SWARM_AGENT",
+	"SWARM_AGENT_ID",
 	"SWARM_ITERATION",
 	"SWARM_ATTEMPT",
 	"SWARM_TURN_ID",

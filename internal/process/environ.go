@@ -26,7 +26,9 @@ type Mark struct {
 const (
 	envRun       = "SWARM_RUN_ID"
 	envTask      = "SWARM_TASK"
+	envTaskID    = "SWARM_TASK_ID" // the same, as prompts call it
 	envAgent     = "SWARM_AGENT"
+	envAgentID   = "SWARM_AGENT_ID" // likewise
 	envIteration = "SWARM_ITERATION"
 	envAttempt   = "SWARM_ATTEMPT"
 	envTurn      = "SWARM_TURN_ID"
@@ -50,7 +52,7 @@ const (
 // reserved are the variables that a file's `env` must not set. Orphaned processes are found by some
 // of them, and a false value of the others would mislead the program.
 var reserved = []string{
-	envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken,
+	envRun, envTask, envTaskID, envAgent, envAgentID, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken,
 	serverToken, storeAddress, "PWD",
 }
 
@@ -199,7 +201,7 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 	if m.URL != "" {
 		env = append(env, envURL+"="+m.URL, envToken+"="+m.Token)
 	}
-	for _, kv := range [][2]string{{envTask, m.Task}, {envAgent, m.Agent}} { // an MCP server has neither
+	for _, kv := range [][2]string{{envTask, m.Task}, {envTaskID, m.Task}, {envAgent, m.Agent}, {envAgentID, m.Agent}} { // an MCP server has neither
 		if kv[1] != "" {
 			env = append(env, kv[0]+"="+kv[1])
 		}

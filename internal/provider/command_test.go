@@ -148,7 +148,7 @@ func TestEnvironment(t *testing.T) {
 	p := open(t, []string{"env"}, func(s *swarm.ProviderSpec, o *Options) {
 		o.Environ = []string{
 			"PATH=" + os.Getenv("PATH"), "KEPT=1", "PWD=/elsewhere", "REPLACED=no", "SWARM_TOKEN=secret", "SWARM_AGENT_TOKEN=outer", "SWARM_URL=outer",
-			"SWARM_RUN_ID=outer", "SWARM_TASK=outer", "SWARM_JOB=outer", "ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=mine", "GEMINI_API_KEY=named", "GOOGLE_API_KEY=secret",
+			"SWARM_RUN_ID=outer", "SWARM_TASK=outer", "SWARM_AGENT_ID=outer", "SWARM_JOB=outer", "ANTHROPIC_API_KEY=secret", "OPENAI_API_KEY=mine", "GEMINI_API_KEY=named", "GOOGLE_API_KEY=secret",
 			"CLAUDE_CODE_OAUTH_TOKEN=secret", "HF_TOKEN=secret", "GITHUB_TOKEN=not-a-model's",
 		}
 		s.Env = map[string]string{"OPENAI_API_KEY": "", "OTHER": "$GEMINI_API_KEY", "REPLACED": "by the provider", "NONE": "${NOT_SET}", "LEAK": "$SWARM_TOKEN", "COST": "$5"}
@@ -168,7 +168,7 @@ func TestEnvironment(t *testing.T) {
 	got = slices.DeleteFunc(got, numbered)
 	want := []string{
 		"PATH=" + os.Getenv("PATH"), "KEPT=1", "PWD=" + r.Dir, "GITHUB_TOKEN=not-a-model's", "OPENAI_API_KEY=mine", "OTHER=named", "REPLACED=by the task", "TASK_ENV=a=b", "COST=$5",
-		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + string(r.Run), "SWARM_TASK=code", "SWARM_AGENT=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_DEPTH=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
+		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + string(r.Run), "SWARM_TASK=code", "SWARM_TASK_ID=code", "SWARM_AGENT=coder", "SWARM_AGENT_ID=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_DEPTH=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
 	}
 	slices.Sort(got)
 	slices.Sort(want)
