@@ -124,7 +124,13 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, providerkind.Of(name).Needs)
 	default:
-		c.missing(node, "there is no provider %s", swarm.Quote(name)).
+		report := c.missing
+		if c.whole && len(c.file.Agents.entries)+len(c.file.Tasks.entries) > 0 {
+			// Providers are declared before what they are for, or not at all: most files need none. So
+			// what is missing is not what follows.
+			report = c.fail
+		}
+		report(node, "there is no provider %s", swarm.Quote(name)).
 			WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
 }
