@@ -161,17 +161,21 @@ type shownPage struct {
 	stop    func() // watching the run
 }
 
-// showPage opens the page of a run, and prints its address.
+// showPage opens the page of a run, and prints its address. Where no person watches, nothing keeps the
+// page when the run ends.
 func (a *app) showPage(id swarm.RunID, log swarm.Log) (*shownPage, error) {
 	p, err := a.openPage(id, log)
 	if err != nil {
 		return nil, err
 	}
 	address := p.invite()
-	if a.json {
+	switch {
+	case a.json:
 		fmt.Fprintf(a.stderr, "%s\n", swarm.Encode(map[string]string{"page": address}))
-	} else {
+	case a.attended():
 		fmt.Fprintf(a.stderr, "the page: %s (good once, for a minute)\n", address)
+	default:
+		fmt.Fprintf(a.stderr, "the page: %s (good once, for a minute, until the run ends; later: swarm serve)\n", address)
 	}
 	return p, nil
 }
