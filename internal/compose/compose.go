@@ -14,6 +14,7 @@ package compose
 
 import (
 	"io/fs"
+	"strings"
 	"sync"
 
 	"swarm"
@@ -133,11 +134,15 @@ func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, e
 		func() { p = c.emit(sel) },
 	} {
 		if step(); c.failed() {
-			e := c.sortedErrors()[0]
+			errs := c.sortedErrors()
+			e := *errs[0] // others may share it
 			if replace != nil && i > 0 && e.Line == 0 {
 				e.File = ""
 			}
-			return nil, e
+			if len(errs) > 1 {
+				e.Hint = strings.TrimPrefix(e.Hint+"; to see all errors: swarm check -f "+c.o.File, "; ")
+			}
+			return nil, &e
 		}
 	}
 	return &Bundle{
