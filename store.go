@@ -44,9 +44,18 @@ type SharedStore interface {
 	Removed(ctx context.Context, runs []RunID) ([]RunID, error)
 	// Lock is a mutex between all processes that use the store. It waits until ctx ends. The lock of
 	// a process that is gone, or has lost its connection, is free.
-	Lock(ctx context.Context, what string) (unlock func(), err error)
+	Lock(ctx context.Context, what string) (StoreLock, error)
 	// Examine asks the store how it is.
 	Examine(ctx context.Context) (StoreHealth, error)
+}
+
+// A StoreLock is a mutex of a store that this process has taken. A process that loses its connection
+// to the store loses its locks, and is not told.
+type StoreLock interface {
+	// Held returns nil if no other process has had the lock since it was taken. A holder asks after it
+	// has written, and before anything follows from that.
+	Held(ctx context.Context) error
+	Unlock()
 }
 
 // StoreHealth is what a shared store tells about itself.

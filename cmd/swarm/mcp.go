@@ -197,7 +197,10 @@ func (a *app) lineStarter(d *control.Drivers) func(context.Context, control.Requ
 				return "", nil, err
 			}
 			s.Drive(d.Context, run.Options{Engine: d.Options.Engine, Server: d.Options.Server, Serve: d.Options.Serve, Telemetry: d.Options.Telemetry})
-			if _, err := s.Enter(ctx, text); err != nil {
+			if err = r.Held(ctx); err == nil {
+				_, err = s.Enter(ctx, text)
+			}
+			if err != nil {
 				_, closed := s.Close(ctx)
 				return "", nil, errors.Join(err, closed)
 			}

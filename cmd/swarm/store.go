@@ -54,13 +54,14 @@ func (a *app) chooseStore() (statedir.StoreOpener, error) {
 func (a *app) storeOfFile() (string, error) {
 	dir, err := a.dir()
 	if err != nil {
-		return "", nil //nolint:nilerr // reported by commands that need the folder
+		return "", nil // reported by commands that need the folder
 	}
 	p := project.Open(dir, a.file, "")
+	defer p.Close()
 	file, text, err := p.Compose()
 	set := strings.Contains(strings.Join(a.sets, "\n"), "store")
 	if err != nil || !set && !bytes.Contains(text, []byte("store")) { // parsing takes longer
-		return "", nil //nolint:nilerr // as above
+		return "", nil // as above
 	}
 	address, at, err := compose.StoreOf(compose.Options{File: file, Source: text, Set: a.sets, Dir: dir})
 	if err != nil || address == "" {
@@ -102,7 +103,7 @@ func (s refusingStore) Removed(context.Context, []swarm.RunID) ([]swarm.RunID, e
 	return nil, s.why
 }
 
-func (s refusingStore) Lock(context.Context, string) (func(), error) { return nil, s.why }
+func (s refusingStore) Lock(context.Context, string) (swarm.StoreLock, error) { return nil, s.why }
 
 func (s refusingStore) Examine(context.Context) (swarm.StoreHealth, error) {
 	return swarm.StoreHealth{}, s.why

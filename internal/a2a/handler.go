@@ -241,9 +241,15 @@ func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(s swarm.RunSummary) bool {
-		return s.Origin == nil || s.Origin.Agent != h.agent || s.Problem != "" || conversation != "" && s.Origin.Context != conversation && string(s.ID) != conversation
-	}), nil
+	all = slices.DeleteFunc(all, func(s swarm.RunSummary) bool {
+		return s.Origin == nil || s.Origin.Agent != h.agent || conversation != "" && s.Origin.Context != conversation && string(s.ID) != conversation
+	})
+	for _, s := range all { // it may have the message
+		if err := h.Control.Home.Uncertain(s); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(all, func(s swarm.RunSummary) bool { return s.Problem != "" }), nil
 }
 
 // Push notifications are not supported: clients subscribe to a task or poll it.

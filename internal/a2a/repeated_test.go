@@ -9,7 +9,11 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/run"
+	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
+	"swarm/internal/storetest"
 )
 
 // atOnce are the parameters of a message that is answered at once.
@@ -168,6 +172,28 @@ func TestWhatIsComparedIsWhatIsStored(t *testing.T) {
 		if strings.Contains(string(e.Data), "canary") {
 			t.Errorf("a key is stored: %.200s", e.Data)
 		}
+	}
+}
+
+// A run that a shared store cannot show at the moment may have the message, so none is begun.
+func TestARunThatCannotBeReadMayHaveTheMessage(t *testing.T) {
+	home, err := statedir.At(t.TempDir(), func(string) swarm.Store {
+		return storetest.Away{Shared: storetest.Shared{Store: sqlite.NewStore(t.TempDir())}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := home.Store.Create(t.Context(), "begun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if err := home.Store.Save(t.Context(), swarm.RunSummary{ID: "begun", Kind: swarm.TeamRun, Status: swarm.Running, Origin: &swarm.Origin{Agent: "chief", Message: "m-1"}}); err != nil {
+		t.Fatal(err)
+	}
+	h := &handler{Server: &Server{Options: Options{Control: &control.Control{Home: home, Anywhere: true}}}, agent: "chief"}
+	if runs, err := h.begun(""); swarm.KindOf(err) != swarm.Storage {
+		t.Errorf("%+v, %v", runs, err)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // returns, the message is on disk.
 //
 // A lock makes all servers of a store handle one message at a time. So a message that a
-// client sends twice, at the same time or later, is found in the log and stored only once.
+// client sends twice, at the same time or later, is found in the log and stored only once. A server
+// that has lost the lock begins nothing.
 func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire.TaskID, began bool, err error) {
 	if err := speaks(ctx); err != nil {
 		return "", false, err
@@ -30,11 +31,11 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	if err != nil {
 		return "", false, err
 	}
-	unlock, err := h.Control.Home.LockStore(ctx, "a2a")
+	lock, err := h.Control.Home.LockStore(ctx, "a2a")
 	if err != nil {
 		return "", false, err
 	}
-	defer unlock()
+	defer lock.Unlock()
 	if id := r.Message.TaskID; id != "" {
 		return id, false, h.add(ctx, id, r.Message, l)
 	}
@@ -42,7 +43,7 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	if err != nil || id != "" {
 		return id, false, err
 	}
-	id, err = h.begin(ctx, r, l)
+	id, err = h.begin(ctx, lock, r, l)
 	return id, true, err
 }
 
@@ -95,7 +96,7 @@ func (h *handler) findTask(ctx context.Context, m *wire.Message, l letter) (open
 }
 
 // begin starts a run with the message as its goal, and the earlier conversation beside it.
-func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l letter) (wire.TaskID, error) {
+func (h *handler) begin(ctx context.Context, lock swarm.StoreLock, r *wire.SendMessageRequest, l letter) (wire.TaskID, error) {
 	m := r.Message
 	var history []spoke
 	if m.ContextID != "" {
@@ -108,7 +109,7 @@ func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l lette
 	if err != nil {
 		return "", err
 	}
-	w := control.Request{Dir: h.Control.Dir, Goal: text, To: h.agent, Structured: structured, Alone: true, Origin: &swarm.Origin{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
+	w := control.Request{Dir: h.Control.Dir, Goal: text, To: h.agent, Structured: structured, Alone: true, Lock: lock, Origin: &swarm.Origin{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
 	if w.Mode, err = metadataText(r.Metadata, "mode"); err != nil {
 		return "", err
 	}

@@ -30,7 +30,8 @@ type Begin struct {
 	Waiting     ProgressReport // reports slow preflight checks
 	firstEvents []swarm.Event  // events after its plan: a goal, or the events carried over from another run
 	recording   *recording.Recording
-	id          swarm.RunID // "" = a new one is made
+	id          swarm.RunID     // "" = a new one is made
+	lock        swarm.StoreLock // under which it begins; nil = under none
 }
 
 // Retry returns a run that retries what failed in an ended one, or with from that task and its
@@ -120,12 +121,21 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 	return b.recording, err
 }
 
-// Start makes the run. When it returns, the run is on disk.
+// Start makes the run. When it returns, the run is on disk. A run that began under a lock exists only if
+// the lock was held until then: otherwise another process may have begun it, too.
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, NoFile: b.Bundle.NoFile, Sources: b.Bundle.Sources, Args: b.Args,
+	r, err := run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, NoFile: b.Bundle.NoFile, Sources: b.Bundle.Sources, Args: b.Args,
 		Set: b.Set, Provider: b.Provider, Version: version,
 		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Key: b.Key, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
+	if err != nil {
+		return nil, err
+	}
+	if err := held(ctx, b.lock); err != nil {
+		r.Undo(ctx)
+		return nil, err
+	}
+	return r, nil
 }
 
 // Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no

@@ -49,28 +49,29 @@ func (c *Control) allot(ctx context.Context, r *Request) (unlock func(), err err
 	if k == nil || !k.Budget.LimitsUse() {
 		return func() {}, nil
 	}
-	if unlock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
+	if r.Lock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
 		return nil, err
 	}
 	left, err := c.left("")
 	if err != nil {
-		unlock()
+		r.Lock.Unlock()
 		return nil, err
 	}
 	r.Budget = r.Budget.Within(left)
-	return unlock, nil
+	return r.Lock.Unlock, nil
 }
 
 // allotAgain is allot for a run of the key that goes on. A cancelled run needs nothing: it only ends.
-func (c *Control) allotAgain(ctx context.Context, id swarm.RunID) (unlock func(), err error) {
+// Without a budget there is no lock.
+func (c *Control) allotAgain(ctx context.Context, id swarm.RunID) (lock swarm.StoreLock, err error) {
 	k := c.Caller.Key
 	if k == nil || !k.Budget.LimitsUse() {
-		return func() {}, nil
+		return nil, nil
 	}
 	if cancelled, err := run.CancelWanted(c.Home, id); err != nil || cancelled {
-		return func() {}, err
+		return nil, err
 	}
-	if unlock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
+	if lock, err = c.Home.LockStore(ctx, lockKeys); err != nil {
 		return nil, err
 	}
 	left, err := c.left(id)
@@ -83,10 +84,10 @@ func (c *Control) allotAgain(ctx context.Context, id swarm.RunID) (unlock func()
 			WithHint("a person raises it: swarm mcp --drive --budget …")
 	}
 	if err != nil {
-		unlock()
+		lock.Unlock()
 		return nil, err
 	}
-	return unlock, nil
+	return lock, nil
 }
 
 // left returns what is left of the key's budget: less what its runs have used, and what those that
@@ -101,6 +102,9 @@ func (c *Control) left(besides swarm.RunID) (swarm.Budget, error) {
 		}
 		if s.Key != k.Name {
 			continue
+		}
+		if err := c.Home.Uncertain(s); err != nil { // it may go on, and use more
+			return swarm.Budget{}, err
 		}
 		s = run.Current(c.Home, s)
 		if s.Status.Ended() || s.Problem != "" {

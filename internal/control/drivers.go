@@ -60,22 +60,27 @@ func (d *Drivers) Begin(ctx context.Context, b *Begin) (id string, err error) {
 
 // Resume drives a run that has no owner. When it returns, this process owns the run.
 func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
-	unlock, err := d.Control.allotAgain(ctx, id)
+	lock, err := d.Control.allotAgain(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	if lock != nil {
+		defer lock.Unlock()
+	}
 	r, o, err := Continue(d.Control.Home, id, false, nil)
 	if err != nil {
 		return err
 	}
 	if err = d.enter(); err == nil {
-		if err = r.Take(ctx); err != nil {
+		if err = r.Take(ctx); err == nil {
+			err = held(ctx, lock)
+		}
+		if err != nil {
 			d.all.Done()
 		}
 	}
 	if err != nil {
-		_ = r.Close() // nothing was written
+		_ = r.Close() // no loop has begun
 		return err
 	}
 	o.Actor = d.Control.Caller.Actor()

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -48,6 +49,18 @@ type Request struct {
 	Replay     string                 `json:"-"` // a recording that replaces the agents
 	Unattended bool                   `json:"-"` // no person is there to decide: a team without progress ends
 	Within     string                 `json:"-"` // the folder that File must be in; "" = any
+	Lock       swarm.StoreLock        `json:"-"` // under which the run begins; nil = under none
+}
+
+// Held returns an error if the lock of the request may be another process's by now.
+func (r *Request) Held(ctx context.Context) error { return held(ctx, r.Lock) }
+
+// held is [swarm.StoreLock.Held] of a lock that may be nil.
+func held(ctx context.Context, l swarm.StoreLock) error {
+	if l == nil {
+		return nil
+	}
+	return l.Held(ctx)
 }
 
 // The values of [Request.Mode] and [Request.Phase]. The first of each is the default.
@@ -93,7 +106,7 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Key = c.Caller.Actor().Client
+	b.Key, b.lock = c.Caller.Actor().Client, r.Lock
 	return b, nil
 }
 

@@ -61,11 +61,10 @@ func (c *Control) StartTask(ctx context.Context, r Request, session, key string,
 	}
 	r.Origin, r.Args = &swarm.Origin{Agent: swarm.Supervisor, Context: session, Message: key}, solveArgs(r)
 	if key != "" {
-		unlock, err := c.Home.LockStore(ctx, "tasks")
-		if err != nil {
+		if r.Lock, err = c.Home.LockStore(ctx, "tasks"); err != nil {
 			return s, false, err
 		}
-		defer unlock()
+		defer r.Lock.Unlock()
 		if s, found, err := c.taskWithKey(r); found || err != nil {
 			return s, false, err
 		}

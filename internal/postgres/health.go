@@ -18,41 +18,76 @@ const lockEvery = 20 * time.Millisecond
 
 // Lock is a mutex between all processes that use the store, see [swarm.SharedStore]. It has a
 // connection of its own: holders and waiters that took those of the pool could wait for each other.
-func (s *Store) Lock(ctx context.Context, what string) (unlock func(), err error) {
+func (s *Store) Lock(ctx context.Context, what string) (swarm.StoreLock, error) {
 	key := sha256.Sum256([]byte("swarm lock " + what))
 	id := int64(0)
 	for _, b := range key[:8] {
 		id = id<<8 | int64(b)
 	}
-	c, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
-	if err != nil {
-		return nil, s.storage("", err)
-	}
-	unlock = func() { // The end of its session frees the lock, a moment later.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_, _ = c.Exec(ctx, "SELECT pg_advisory_unlock_all()")
-		_ = c.Close(ctx)
-	}
 	for {
-		held := false
-		if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", id).Scan(&held); err != nil {
-			unlock()
-			if cause := context.Cause(ctx); cause != nil {
-				return nil, cause
+		l := &lock{store: s}
+		err := s.do(ctx, patience, func(ctx context.Context, _ *pgx.Conn) (err error) {
+			l.conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+			return err
+		})
+		if err == nil {
+			if err = l.take(ctx, id); err == nil {
+				return l, nil
 			}
+			l.Unlock()
+		}
+		switch cause := context.Cause(ctx); {
+		case cause != nil:
+			return nil, cause
+		case l.conn == nil || !transient(err):
 			return nil, s.storage("", err)
 		}
-		if held {
-			return unlock, nil
+		// The connection broke while another process had the lock.
+		time.Sleep(lockEvery)
+	}
+}
+
+// A lock is a lock of the database, which the session of a connection holds. The server frees it when
+// the session ends.
+type lock struct {
+	store *Store
+	conn  *pgx.Conn
+}
+
+// take waits for the lock.
+func (l *lock) take(ctx context.Context, id int64) error {
+	for {
+		held := false
+		if err := l.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", id).Scan(&held); err != nil || held {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			unlock()
-			return nil, context.Cause(ctx)
+			return ctx.Err()
 		case <-time.After(lockEvery):
 		}
 	}
+}
+
+// Held reports whether the session still lives, see [swarm.StoreLock]: then it has had the lock all the
+// time.
+func (l *lock) Held(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	err := l.conn.Ping(soon)
+	if err == nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &swarm.Error{Kind: swarm.Storage, File: l.store.name, Msg: "the connection broke, and another machine may have begun the same meanwhile",
+		Err: noAnswer(err.Error()), Hint: "try it again"}
+}
+
+// Unlock frees the lock. If the server cannot be told, the end of the session frees it a moment later.
+func (l *lock) Unlock() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = l.conn.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+	_ = l.conn.Close(ctx)
 }
 
 // Name returns the address of the store, without a user and a password.

@@ -333,31 +333,48 @@ func TestRemovedRunsAreRemembered(t *testing.T) {
 // Two stores behave like two machines.
 func TestALockIsOnesAtATime(t *testing.T) {
 	a, b := openStore(t, &cutter{}), openStore(t, &cutter{})
-	unlock, err := a.Lock(t.Context(), "x")
-	must(t, err)
-	other, err := b.Lock(t.Context(), "y")
-	must(t, err)
-	other()
-	gone, leave := context.WithCancelCause(t.Context())
-	why := errors.New("no time")
-	leave(why)
-	if _, err := b.Lock(gone, "x"); err == nil {
-		t.Error("two have the lock")
-	}
-	var held atomic.Bool
-	held.Store(true)
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		unlock, err := b.Lock(t.Context(), "x")
+	take := func(s *Store, what string) swarm.StoreLock {
+		t.Helper()
+		l, err := s.Lock(t.Context(), what)
 		must(t, err)
-		if held.Load() {
-			t.Error("two have the lock")
+		return l
+	}
+	first := take(a, "x")
+	take(b, "y").Unlock()
+	short, stop := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errors.New("no time"))
+	defer stop()
+	if _, err := b.Lock(short, "x"); err == nil || err.Error() != "no time" {
+		t.Errorf("two have the lock: %v", err)
+	}
+	must(t, first.Held(t.Context()))
+	first.Unlock()
+
+	// A session that ends loses its lock. Its holder finds out, and the next one has it.
+	second := take(b, "x")
+	execute(t, "SELECT pg_terminate_backend($1)", second.(*lock).conn.PgConn().PID())
+	third := take(a, "x")
+	must(t, third.Held(t.Context()))
+	if err := second.Held(t.Context()); swarm.KindOf(err) != swarm.Storage || swarm.HintOf(err) != "try it again" {
+		t.Errorf("a lost lock: %v", err)
+	}
+	second.Unlock()
+	third.Unlock()
+}
+
+// A lock waits for a server that is away for a moment, as a log does.
+func TestALockWaitsForTheServer(t *testing.T) {
+	var tries atomic.Int64
+	s, err := newStore(postgrestest.Address(t), func(ctx context.Context, network, address string) (net.Conn, error) {
+		if tries.Add(1) <= 5 {
+			return nil, errors.New("the network is away")
 		}
-		unlock()
+		return (&net.Dialer{}).DialContext(ctx, network, address)
 	})
-	held.Store(false)
-	unlock()
-	waiting.Wait()
+	must(t, err)
+	defer s.Close()
+	l, err := s.Lock(t.Context(), "waits")
+	must(t, err)
+	l.Unlock()
 }
 
 // A check finds what was changed, and says how much is intact.

@@ -67,6 +67,8 @@ type Store struct {
 	watcher watcher
 	nudger  nudger
 
+	preparing chan struct{} // holds a value while a call makes the schema
+
 	mu    sync.Mutex
 	ready bool // the schema is there
 	lost  bool // the last one who waited for the server did so in vain
@@ -104,7 +106,7 @@ func newStore(address string, dial pgconn.DialFunc) (*Store, error) {
 	if err != nil {
 		return nil, swarm.Errorf(swarm.Storage, "the store cannot be used: %w", err)
 	}
-	s := &Store{pool: pool, name: fmt.Sprintf("postgres://%s/%s", net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), c.Database), id: hex.EncodeToString(random(8))}
+	s := &Store{pool: pool, name: fmt.Sprintf("postgres://%s/%s", net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), c.Database), id: hex.EncodeToString(random(8)), preparing: make(chan struct{}, 1)}
 	s.watcher.store, s.nudger.store = s, s
 	return s, nil
 }
@@ -254,11 +256,19 @@ func (s *Store) once(ctx context.Context, attempt time.Duration, f func(context.
 	return f(ctx, c.Conn())
 }
 
-// prepare makes the schema, once for each database.
+// prepare makes the schema, once for each database. One call asks the server, and the others wait for it as
+// long as their contexts last.
 func (s *Store) prepare(ctx context.Context, c *pgx.Conn) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ready {
+	if ready, _ := s.reached(); ready {
+		return nil
+	}
+	select {
+	case s.preparing <- struct{}{}:
+		defer func() { <-s.preparing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if ready, _ := s.reached(); ready {
 		return nil
 	}
 	version := 0
@@ -298,6 +308,8 @@ func (s *Store) prepare(ctx context.Context, c *pgx.Conn) error {
 			Msg:  fmt.Sprintf("this store has format %d, and this program knows formats up to %d", version, format),
 			Hint: "use the version of swarm that wrote it, or a newer one"}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ready = true
 	return nil
 }

@@ -95,7 +95,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	}
 	r := &Run{ID: start.ID, home: h, log: log, start: start, redact: redact}
 	if start.From != "" && start.Workspace == h.WorkPath(start.ID) { // the agents of a fork go on with the files that they had
-		err = h.CopyWork(start.From, start.ID)
+		err = h.CopyWork(ctx, start.From, start.ID)
 	}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
 	if err == nil {
@@ -111,8 +111,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		_ = log.Close()
-		_, _ = h.Store.Remove(context.WithoutCancel(ctx), start.ID, swarm.RemoveOptions{Fence: swarm.AnyFence}) // the run never existed
+		r.Undo(ctx)
 		var e *swarm.Error
 		if errors.Is(err, syscall.ENOSPC) && errors.As(err, &e) {
 			e.Hint = "make room, then start the run again"
@@ -123,6 +122,13 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 }
 
 // Open opens an existing run, to drive it on.
+// Undo removes a run that was just made, as if it had never existed. No process has driven it.
+func (r *Run) Undo(ctx context.Context) {
+	_ = r.log.Close()
+	_, _ = r.home.Store.Remove(context.WithoutCancel(ctx), r.ID, swarm.RemoveOptions{Fence: swarm.AnyFence})
+	_ = r.home.RemoveWork(r.ID)
+}
+
 func Open(h *statedir.Home, id swarm.RunID) (*Run, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {

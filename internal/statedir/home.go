@@ -21,6 +21,7 @@
 package statedir
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -174,9 +175,12 @@ func (h *Home) MakeOwnWork(run swarm.RunID, agent string) error {
 	return makeDir(filepath.Join(h.WorkPath(run), agent))
 }
 
+// RemoveWork removes the files of a run that has not begun.
+func (h *Home) RemoveWork(run swarm.RunID) error { return os.RemoveAll(h.WorkPath(run)) }
+
 // CopyWork copies the files of a swarm's agents for another run. Their programs may have made anything there,
-// and may still be at it: only folders and regular files are copied, and no link is followed.
-func (h *Home) CopyWork(from, to swarm.RunID) error {
+// and may still be at it: only folders and regular files that can be read are copied, and no link is followed.
+func (h *Home) CopyWork(ctx context.Context, from, to swarm.RunID) error {
 	source, err := os.OpenRoot(h.WorkPath(from))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -195,7 +199,9 @@ func (h *Home) CopyWork(from, to swarm.RunID) error {
 	defer target.Close()
 	return fs.WalkDir(source.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it was deleted just now
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case isAway(err):
 			return nil
 		case err != nil || path == ".":
 			return err
@@ -206,14 +212,19 @@ func (h *Home) CopyWork(from, to swarm.RunID) error {
 		case !d.Type().IsRegular():
 			return nil
 		}
-		return copyFile(source, target, path)
+		return copyFile(ctx, source, target, path)
 	})
 }
 
+// isAway reports whether a file was deleted just now, or its agent has made it unreadable.
+func isAway(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+}
+
 // copyFile copies a regular file. Opening it does not wait, should it have become a pipe.
-func copyFile(source, target *os.Root, path string) error {
+func copyFile(ctx context.Context, source, target *os.Root, path string) error {
 	in, err := source.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isAway(err) {
 		return nil
 	}
 	if err != nil {
@@ -228,7 +239,15 @@ func copyFile(source, target *os.Root, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	for err == nil { // in pieces, so that a large file can be stopped
+		const piece = 64 << 20
+		if err = context.Cause(ctx); err == nil {
+			_, err = io.CopyN(out, in, piece)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	return errors.Join(err, out.Close())
 }
 

@@ -60,6 +60,37 @@ func TestTheFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	}
 }
 
+// The copy of a large workspace can be stopped.
+func TestCopyWork(t *testing.T) {
+	h := newHome(t)
+	from := h.WorkPath("old")
+	must(t, os.MkdirAll(filepath.Join(from, "sub"), 0o700))
+	must(t, os.WriteFile(filepath.Join(from, "sub", "run.sh"), []byte("true"), 0o700))
+	must(t, os.Symlink("/etc", filepath.Join(from, "link")))
+	must(t, h.CopyWork(t.Context(), "old", "new"))
+	if b, err := os.ReadFile(filepath.Join(h.WorkPath("new"), "sub", "run.sh")); err != nil || string(b) != "true" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := os.Lstat(filepath.Join(h.WorkPath("new"), "link")); err == nil {
+		t.Error("a link was copied")
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("stopped"))
+	if err := h.CopyWork(ctx, "old", "newer"); err == nil || err.Error() != "stopped" {
+		t.Errorf("it goes on: %v", err)
+	}
+	root, err := os.OpenRoot(from)
+	must(t, err)
+	defer root.Close()
+	target, err := os.OpenRoot(t.TempDir())
+	must(t, err)
+	defer target.Close()
+	must(t, os.WriteFile(filepath.Join(from, "large"), []byte("x"), 0o600))
+	if err := copyFile(ctx, root, target, "large"); err == nil || err.Error() != "stopped" {
+		t.Errorf("a file is copied to its end: %v", err)
+	}
+}
+
 func TestGitLeavesTheFolderAlone(t *testing.T) {
 	h := newHome(t)
 	for range 2 {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"swarm"
 )
 
 // Lock is a mutex between the processes that use this state folder. It waits until ctx ends. The
@@ -43,12 +45,23 @@ func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error)
 }
 
 // LockStore is a mutex between all processes that use the store of runs, on whatever machine.
-func (h *Home) LockStore(ctx context.Context, what string) (unlock func(), err error) {
+func (h *Home) LockStore(ctx context.Context, what string) (swarm.StoreLock, error) {
 	if h.shared != nil {
 		return h.shared.Lock(ctx, what)
 	}
-	return h.Lock(ctx, what)
+	unlock, err := h.Lock(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	return fileLock(unlock), nil
 }
+
+// A fileLock is a lock of this machine. Its holder cannot lose it.
+type fileLock func()
+
+func (fileLock) Held(context.Context) error { return nil }
+
+func (unlock fileLock) Unlock() { unlock() }
 
 // lockEvery is the polling interval for a lock that another process holds.
 const lockEvery = 5 * time.Millisecond

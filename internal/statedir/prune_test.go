@@ -293,7 +293,7 @@ func (s *sharedStore) Removed(context.Context, []swarm.RunID) ([]swarm.RunID, er
 
 func (s *sharedStore) Name() string { return "a database" }
 
-func (s *sharedStore) Lock(context.Context, string) (func(), error) { return func() {}, nil }
+func (s *sharedStore) Lock(context.Context, string) (swarm.StoreLock, error) { return nil, nil }
 
 func (s *sharedStore) Examine(context.Context) (h swarm.StoreHealth, err error) { return h, nil }
 

@@ -154,6 +154,15 @@ func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swa
 	}
 }
 
+// Uncertain returns an error if a listed run may be another than its summary says: a shared store did not answer
+// when its log was opened, and may do so in a moment.
+func (h *Home) Uncertain(s swarm.RunSummary) error {
+	if h.shared == nil || s.Problem == "" || s.Damaged {
+		return nil
+	}
+	return swarm.Errorf(swarm.Storage, "the run %s cannot be read at the moment: %s", s.ID, s.Problem).WithHint("try it again")
+}
+
 // mayBeOf reports whether a run was started in a folder. Nobody knows it of a damaged run that lost
 // its summary, so such a run is one of every folder.
 func mayBeOf(s swarm.RunSummary, dir string) bool {
