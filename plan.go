@@ -161,6 +161,9 @@ func FirstAttempt(turn TurnID) TurnID {
 type EditedPrompt struct {
 	Turn TurnID `json:"turn"`
 	Text Hash   `json:"text"`
+	// Want is what the turn is for, as [TurnStart.Want]. A turn of the same number that is for something
+	// else is not edited. "" = any.
+	Want string `json:"want,omitempty"`
 	// Upto is the last event whose mail the person had before them. Later mail comes after the text. 0
 	// means that no mail does.
 	Upto int64 `json:"upto,omitempty"`

@@ -24,8 +24,8 @@ TURN is TASK/ITERATION/ATTEMPT as swarm show lists it. A task alone is its last 
 --edit FILE is the whole prompt of that turn; --edit - reads it from standard input. Mail that comes
 after the prompt was written stands behind it.
 
---message ID --edit FILE changes the text of a message instead, which no turn before TURN has read.
-swarm mail lists the ids; the goal of a team is "goal".
+--message ID --edit FILE changes the text of a message instead, which no turn before TURN has read,
+and leaves out its structured part. swarm mail lists the ids; the goal of a team is "goal".
 
 ` + newestRun,
 		Example: "  swarm fork @last --at code/2/1\n  swarm show @last --turn code --prompt > p.md\n  swarm fork @last --at code --edit p.md\n  echo 'Write it in Go' | swarm fork @last --at pm/1/1 --message goal --edit -",

@@ -54,6 +54,7 @@ type SwarmState struct {
 	Dropped  bool         `json:"dropped,omitempty"`  // a person has taken a subtask out of a plan
 	Without  string       `json:"without,omitempty"`  // why no model makes one answer of the results; "" = one does
 	Lost     []string     `json:"lost,omitempty"`     // workers that ended other than done, until the supervisor knows of it
+	Weighed  []string     `json:"weighed,omitempty"`  // of a fork: workers of whose end the supervisor knows, though they have not ended yet
 	Mail     int64        `json:"mail,omitempty"`     // the newest envelope for the supervisor from an agent or a person
 	Tasks    []Task       `json:"tasks,omitempty"`    // the entries of the task list that agents have added
 	Fixed    bool         `json:"fixed,omitempty"`    // the supervisor could not plan anew, and is asked no more
@@ -212,9 +213,14 @@ func (t *Team) replans(m *Member, workers int) bool {
 
 // lose records how a worker ended, for the supervisor.
 func (t *Team) lose(m *Member) {
-	if t.Swarm != nil && m.Effort != nil && m.End.Outcome != swarm.OutcomeDone && !m.Effort.Unwanted() {
-		t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
+	if t.Swarm == nil || m.Effort == nil || m.End.Outcome == swarm.OutcomeDone || m.Effort.Unwanted() {
+		return
 	}
+	if i := slices.Index(t.Swarm.Weighed, m.Name); i >= 0 {
+		t.Swarm.Weighed = slices.Delete(t.Swarm.Weighed, i, i+1)
+		return
+	}
+	t.Swarm.Lost = append(t.Swarm.Lost, m.Name)
 }
 
 // regain records that a worker is started again.
@@ -224,8 +230,14 @@ func (t *Team) regain(name string) {
 	}
 }
 
-// replanned records what the supervisor has said when it planned anew.
-func (t *Team) replanned(turn swarm.TurnID, a *swarm.Action) {
+// replanned records what the supervisor has said when it planned anew. A fork has all mail at once, so a turn
+// that is kept may come before the ends of workers that it has weighed.
+func (t *Team) replanned(turn swarm.TurnID, a *swarm.Action, kept bool) {
+	for _, name := range a.Weighed {
+		if m := t.Member(name); kept && m != nil && m.End == nil && !slices.Contains(t.Swarm.Weighed, name) {
+			t.Swarm.Weighed = append(t.Swarm.Weighed, name)
+		}
+	}
 	t.Swarm.Lost = slices.DeleteFunc(t.Swarm.Lost, func(name string) bool { return slices.Contains(a.Weighed, name) })
 	if a.Taken { // it changes nothing
 		t.summon()

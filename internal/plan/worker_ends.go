@@ -39,7 +39,7 @@ func (t *Team) endIteration(m *Member, turn swarm.TurnID, end swarm.CallEnd, wai
 		t.Swarm.Delays, t.Swarm.Since = 0, time.Time{}
 		switch {
 		case end.Action != nil && end.Action.Kind == swarm.ActReplan:
-			t.replanned(turn, end.Action)
+			t.replanned(turn, end.Action, end.CarriedOver)
 		case !t.Swarm.Divided:
 			t.divide(turn)
 		default:

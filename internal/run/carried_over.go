@@ -30,6 +30,7 @@ type carriedOver struct {
 	shown     map[swarm.TurnID]int64         // the last event whose mail a turn's prompt had
 	bad       map[string]bool                // agents whose last turn was cut or failed
 	restarted string                         // an agent that was started again after such a turn
+	asking    map[swarm.TurnID]bool          // of a swarm: turns whose request for help has no answer yet
 
 	out    []swarm.Event                 // the events in the order of the new log
 	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
@@ -87,6 +88,7 @@ func collectCarriedOver(log swarm.RunLog, keeps func(end *swarm.Event) bool, bef
 	if err := grown.dropLater(log, before); err != nil {
 		return nil, err
 	}
+	k.asking = grown.unanswered()
 	readers, err := k.readers()
 	if err != nil {
 		return nil, err
@@ -172,7 +174,8 @@ func (c *carriedOver) hasLater(turn swarm.TurnID) bool {
 }
 
 // growthEvents say which requests for agents and edges a run has, and which were dealt with. The agents of a
-// swarm come with its divisions, which the loop makes again; so its requests are none of them.
+// swarm come with its divisions, which the loop makes again. So its requests are those for help that were
+// denied: one that was granted cannot be carried over.
 type growthEvents struct {
 	swarm  bool
 	turns  map[string]swarm.TurnID // by request: the turn that made it
@@ -187,7 +190,7 @@ func (g *growthEvents) isGrowth(e *swarm.Event) bool {
 		g.turns[id] = e.Turn
 	}
 	_, known := g.turns[id]
-	return about && known && !g.swarm
+	return about && known
 }
 
 // request returns the id of the request that an event is about.
@@ -244,15 +247,27 @@ func (g *growthEvents) dropLater(log swarm.RunLog, before int64) error {
 	return nil
 }
 
+// unanswered returns the turns that made requests which were not dealt with.
+func (g *growthEvents) unanswered() map[swarm.TurnID]bool {
+	turns := map[swarm.TurnID]bool{}
+	for id, turn := range g.turns {
+		if !g.dealt[id] {
+			turns[turn] = true
+		}
+	}
+	return turns
+}
+
 // stays reports whether an event about a request is carried over. Its agent may ask again, and gets the same
-// answer. A request of a turn that is done again, which was not dealt with, is dropped.
+// answer. A request of a turn that is done again, which was not dealt with, is dropped. In a swarm each open
+// request is dropped: the action that made it is taken again.
 func (g *growthEvents) stays(e *swarm.Event, turns map[swarm.TurnID]bool) bool {
 	if e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator && e.Agent != swarm.Supervisor {
 		id, ok := g.agents[strings.TrimPrefix(e.To, swarm.ToAgents)] // the instructions of an agent that has joined
 		return !g.swarm && (!ok || g.dealt[id] || turns[g.turns[id]])
 	}
 	id, ok := g.request(e)
-	return ok && !g.swarm && (g.dealt[id] || turns[g.turns[id]])
+	return ok && (g.dealt[id] || !g.swarm && turns[g.turns[id]])
 }
 
 // arrange puts the events into the order of the new log.
@@ -312,7 +327,7 @@ func (c *carriedOver) arrange() error {
 		if delivered, ok := c.collected[e.Turn]; ok {
 			c.add(delivered)
 		}
-		if a := end.Action; a != nil && a.Kind == swarm.ActRequestHelp { // it is asked for again, and answered again
+		if a := end.Action; a != nil && a.Kind == swarm.ActRequestHelp && c.asking[e.Turn] { // it is asked for again, and answered then
 			continue
 		}
 		for _, e := range c.actions[e.Turn] {

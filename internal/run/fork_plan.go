@@ -20,6 +20,12 @@ type Fork struct {
 	Actor   swarm.Actor
 }
 
+// replaces reports whether the prompt that a person wrote for a turn in an earlier fork is no longer right: this
+// fork has another one, or it changes a message that the turn reads.
+func (f Fork) replaces(edited, at swarm.TurnID) bool {
+	return f.Edit != nil && (f.Message == "" || swarm.FirstAttempt(edited) == swarm.FirstAttempt(at))
+}
+
 // PlanFork reads a run and works out a new run that begins where a turn began. Every turn that ended
 // before is carried over, as by a retry, with its mail, topics and artifacts. Everything else is done
 // again.
@@ -73,7 +79,7 @@ func PlanFork(h *statedir.Home, id swarm.RunID, f Fork) (*RetryPlan, error) {
 	}
 	a.keepEdit(k, func(turn swarm.TurnID) bool {
 		same := swarm.FirstAttempt(turn) == swarm.FirstAttempt(t.ID)
-		return f.Edit == nil && !k.turns[turn] && (same || point.isBefore(log, turn))
+		return !f.replaces(turn, t.ID) && !k.turns[turn] && (same || point.isBefore(log, turn))
 	})
 	if err := a.take(log, k); err != nil {
 		return nil, err
@@ -87,7 +93,7 @@ func PlanFork(h *statedir.Home, id swarm.RunID, f Fork) (*RetryPlan, error) {
 		for attempt > 1 && !k.turns[swarm.NewTurnID(task, iteration, attempt-1)] {
 			attempt--
 		}
-		a.Plan.Edited = &swarm.EditedPrompt{Turn: swarm.NewTurnID(task, iteration, attempt), Text: swarm.HashOf(f.Edit), Upto: k.number(a.agentOf(t.ID), point.mail)}
+		a.Plan.Edited = &swarm.EditedPrompt{Turn: swarm.NewTurnID(task, iteration, attempt), Text: swarm.HashOf(f.Edit), Want: point.want, Upto: k.number(a.agentOf(t.ID), point.mail)}
 		a.Bodies = append(a.Bodies, f.Edit)
 	}
 	return a, nil
@@ -95,8 +101,9 @@ func PlanFork(h *statedir.Home, id swarm.RunID, f Fork) (*RetryPlan, error) {
 
 // A forkPoint is where a turn began.
 type forkPoint struct {
-	seq  int64 // the event that says so: everything before it is kept
-	mail int64 // the last event whose mail the turn's prompt has
+	seq  int64  // the event that says so: everything before it is kept
+	mail int64  // the last event whose mail the turn's prompt has
+	want string // in a swarm, what the turn is for
 }
 
 // findPoint finds where a turn began. One that was carried over has no start, and neither has one that was
@@ -108,17 +115,17 @@ func findPoint(log swarm.RunLog, turn swarm.TurnID) (forkPoint, error) {
 	}
 	if ok {
 		start, err := swarm.Body[swarm.TurnStart](&e)
-		return forkPoint{e.Seq, start.Inputs.Upto}, err
+		return forkPoint{e.Seq, start.Inputs.Upto, start.Want}, err
 	}
 	if e, ok, err = log.Find(swarm.CarriedOverKey(turn)); err != nil {
 		return forkPoint{}, err
 	}
 	if ok { // all carried over mail stands before it, also what the turn had not read
 		end, err := swarm.Body[swarm.CallEnd](&e)
-		return forkPoint{e.Seq, end.Shown}, err
+		return forkPoint{e.Seq, end.Shown, end.Want}, err
 	}
 	if e, ok, err = log.Find(swarm.EndKey(string(turn))); err != nil || ok {
-		return forkPoint{e.Seq, e.Seq}, err
+		return forkPoint{seq: e.Seq, mail: e.Seq}, err
 	}
 	return forkPoint{}, swarm.Errorf(swarm.BadInput, "the turn %s has not begun", turn).WithHint("wait until it has, or name an earlier turn")
 }
@@ -151,10 +158,15 @@ func (p *RetryPlan) nameAgents(log swarm.RunLog, before int64) error {
 		if err != nil {
 			return err
 		}
-		if e.Seq < before && key != planKey && !strings.HasPrefix(key, swarm.DivisionKey("")) {
-			return &StateError{swarm.Errorf(swarm.BadInput, "agents joined the swarm %s before that turn, and not by its supervisor's plan", p.Start.ID).
-				WithHint("fork it at an earlier turn: swarm show %s lists them; or ask again: swarm solve %s", p.Start.ID, swarm.Quote(p.Plan.Name))}
+		if e.Seq >= before || key == planKey || strings.HasPrefix(key, swarm.DivisionKey("")) {
+			continue
 		}
+		why := "agents joined the swarm %s before that turn, and not by its supervisor's plan"
+		if strings.HasPrefix(key, swarm.PlanEditKey("")) {
+			why = "a person changed the plan of the swarm %s before that turn"
+		}
+		return &StateError{swarm.Errorf(swarm.BadInput, why, p.Start.ID).
+			WithHint("fork it at an earlier turn: swarm show %s lists them; or ask again: swarm solve %s", p.Start.ID, swarm.Quote(p.Plan.Name))}
 	}
 	rules := *p.Plan.Swarm
 	if rules.Names == "" {
@@ -167,8 +179,9 @@ func (p *RetryPlan) nameAgents(log swarm.RunLog, before int64) error {
 // editMessage replaces the text of a message that the new run has and no turn in it has read. It returns the
 // notice that says so.
 func (c *carriedOver) editMessage(log swarm.RunLog, a *RetryPlan, at swarm.TurnID, f Fork) (*swarm.Event, error) {
-	if len(f.Edit) > mail.MaxMessage {
-		return nil, swarm.Errorf(swarm.BadInput, "the message has %d bytes; %d are allowed", len(f.Edit), mail.MaxMessage).WithHint("put the rest into a file, and name the file")
+	text := bytes.TrimRight(f.Edit, "\r\n")
+	if len(text) > mail.MaxMessage {
+		return nil, swarm.Errorf(swarm.BadInput, "the message has %d bytes; %d are allowed", len(text), mail.MaxMessage).WithHint("put the rest into a file, and name the file")
 	}
 	found := -1
 	for i, e := range c.stored {
@@ -215,7 +228,7 @@ func (c *carriedOver) editMessage(log swarm.RunLog, a *RetryPlan, at swarm.TurnI
 	if err != nil {
 		return nil, err
 	}
-	env.Payload.Message, env.Payload.Structured, env.Edited = string(Redactor(a.Plan)(bytes.TrimRight(f.Edit, "\r\n"))), nil, &f.Actor
+	env.Payload.Message, env.Payload.Structured, env.Edited = string(Redactor(a.Plan)(text)), nil, &f.Actor
 	e.Data = swarm.Encode(env)
 	notice := swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the message " + env.ID + " from " + env.FromNodeID + " to " + env.ToNodeID + " was changed by " + f.Actor.String(),
 		Hint: "as it was: swarm mail " + string(a.Start.ID)})

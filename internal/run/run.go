@@ -411,7 +411,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.runner.Edited = &turn.Edit{Turn: e.Turn, Text: string(text), Upto: e.Upto}
+		d.runner.Edited = &turn.Edit{Turn: e.Turn, Text: string(text), Want: e.Want, Upto: e.Upto}
 	}
 	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, version: d.start.Version,

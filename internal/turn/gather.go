@@ -230,13 +230,20 @@ func (r *Runner) makePrompt(w *work) error {
 type Edit struct {
 	Turn swarm.TurnID
 	Text string
+	Want string
 	Upto int64 // as [swarm.EditedPrompt.Upto]
 }
 
-// isEdited reports whether a person has written the prompt of a turn. Another attempt of the turn has the
-// same prompt.
+// isOf reports whether a person has written the prompt of a turn with this number. Another attempt of the
+// turn has the same prompt.
+func (e *Edit) isOf(turn swarm.TurnID) bool {
+	return e != nil && swarm.FirstAttempt(e.Turn) == swarm.FirstAttempt(turn)
+}
+
+// isEdited reports whether a person has written the prompt of a turn. In a swarm, a turn with its number may
+// be for something else than the person has seen.
 func (r *Runner) isEdited(w *work) bool {
-	return r.Edited != nil && swarm.FirstAttempt(r.Edited.Turn) == swarm.FirstAttempt(w.turn)
+	return r.Edited.isOf(w.turn) && (r.Edited.Want == "" || r.Edited.Want == string(w.c.Want))
 }
 
 // editedPrompt returns the prompt that a person has written, and after it what they did not know: the mail

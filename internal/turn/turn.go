@@ -185,6 +185,9 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	if end != nil {
 		return *end, nil
 	}
+	if r.Edited.isOf(w.turn) && !r.isEdited(w) && w.turn == swarm.FirstAttempt(w.turn) && w.start == 1 {
+		r.notice(w, "the edited prompt is not used: in this run, the turn "+string(w.turn)+" is for something else", "")
+	}
 	if w.worksInTurn() {
 		defer r.beginUnseen(w)()
 	}

@@ -263,7 +263,7 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 		p.was, p.is, p.part = &was, &now, lacks(&was, &now)
 		if e := was.Edited; e != nil { // no compose file has it
 			text, _ := p.rec.Text(e.Text)
-			p.prompt.edited = &turn.Edit{Turn: e.Turn, Text: string(text)}
+			p.prompt.edited = &turn.Edit{Turn: e.Turn, Text: string(text), Want: e.Want}
 		}
 	}
 	r.Plan = &now
