@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -41,6 +42,10 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 	o := CollectOptions{Status: reading.Status, Manifest: &a.Manifest, Take: a.Take}
 	c, err := d.Collect(collecting, o)
 	if err != nil {
+		if collecting.Err() != nil && swarm.KindOf(err) == swarm.TimedOut { // the turn has failed, though its worker had completed
+			err = errors.Join(err, d.Fail(reading.Status, Failure{Type: TimedOut, Message: err.Error(), Recoverable: true,
+				Details: fmt.Sprintf("The outbox was not read to its end within %v after the timeout.", lateTime)}))
+		}
 		return nil, err
 	}
 	c.Violations = append(c.Violations, a.Violations...)
@@ -54,8 +59,8 @@ func (d *Desk) Do(ctx context.Context, a Attempt) (*Collection, error) {
 }
 
 // lateTime is how long files may still be read after the timeout of an attempt that was completed in
-// time.
-const lateTime = 10 * time.Minute
+// time. It is a variable so that tests need not wait.
+var lateTime = 10 * time.Minute
 
 // afterTimeout returns a context that a timeout ends only lateTime later: work that was finished in
 // time counts, though it takes long to read. A stop or a cancel before the timeout ends it at once,

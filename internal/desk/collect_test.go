@@ -508,6 +508,34 @@ func TestHintForFolders(t *testing.T) {
 	}
 }
 
+// A desk whose files could not be read to their end has failed, as its turn has.
+func TestADeskThatIsNotReadInTimeHasFailed(t *testing.T) {
+	defer func(late time.Duration) { lateTime = late }(lateTime)
+	lateTime = 0
+	d := newDesk(t)
+	put(t, d, "outbox/a", "a")
+	put(t, d, "outbox/endless", "")
+	if err := os.Truncate(filepath.Join(d.Path(), "outbox/endless"), 1<<42); err != nil {
+		t.Skip(err) // the file system has no such files
+	}
+	w := NewWatcher(WatchOptions{})
+	defer w.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	put(t, d, StatusFile, `{"state":"completed","mine":1}`)
+	take := func(File, []byte) error {
+		stop(swarm.Errorf(swarm.TimedOut, "it took too long"))
+		return nil
+	}
+	if c, err := d.Do(ctx, Attempt{Watcher: w, Take: take, Resumed: true}); swarm.KindOf(err) != swarm.TimedOut {
+		t.Errorf("%+v, %v", c, err)
+	}
+	status, _, err := d.readStatus()
+	if err != nil || status.State != Failed || status.Error == nil || status.Error.Type != TimedOut || !status.Error.Recoverable || string(status.Fields["mine"]) != "1" {
+		t.Errorf("its status is %+v, %v", status, err)
+	}
+	contains(t, get(t, d, ErrorReportFile), "The outbox was not read to its end")
+}
+
 // The files of an attempt that was completed in time are read after its timeout, but not for ever: a
 // worker can leave a file that has no end, and a cancel after the timeout does not reach the reader.
 func TestReadingAfterTheTimeoutEnds(t *testing.T) {

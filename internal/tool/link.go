@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -201,27 +202,46 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil {
 		stream := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
 		response.Body = &boundedBody{ReadCloser: response.Body, left: b.link.limit(), stream: stream, link: b.link}
-		if r.Header.Get("Mcp-Session-Id") != "" && forgetsSession(response) {
-			_ = response.Body.Close()
-			response.StatusCode, response.Body = http.StatusNotFound, http.NoBody
+		if response.StatusCode >= http.StatusBadRequest {
+			explainRefusal(response, r.Header.Get("Mcp-Session-Id") != "")
 		}
 	}
 	return response, err
 }
 
-// forgetsSession reports whether a server does not know the session of a request. MCP wants a plain
-// 404 then, which is all that the library understands. Many servers send an error of JSON-RPC with it,
-// or 400 with a text about the session. Such a server has not done what it was asked.
-func forgetsSession(r *http.Response) bool {
-	if r.StatusCode != http.StatusBadRequest {
-		return r.StatusCode == http.StatusNotFound
+// maxRefusal is the most of a refusal that is read to understand it.
+const maxRefusal = 16 << 10
+
+// explainRefusal makes a refusal one that the library understands.
+func explainRefusal(r *http.Response, inSession bool) {
+	text, _ := io.ReadAll(io.LimitReader(r.Body, maxRefusal))
+	if inSession && forgetsSession(r.StatusCode, text) {
+		_ = r.Body.Close()
+		r.StatusCode, r.Body = http.StatusNotFound, http.NoBody
+		return
 	}
-	text, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
-	return bytes.Contains(bytes.ToLower(text), []byte("session"))
+	}{io.MultiReader(bytes.NewReader(withID(text)), r.Body), r.Body}
+}
+
+// withID gives an error of JSON-RPC an id. A server that refuses a message before it has read it has none to
+// send. The library drops such an error with all its words, and takes the connection for broken.
+func withID(text []byte) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil || fields["error"] == nil || fields["id"] != nil && string(fields["id"]) != "null" {
+		return text
+	}
+	fields["id"] = json.RawMessage("0") // any id will do: the answer belongs to its request
+	return swarm.Encode(fields)
+}
+
+// forgetsSession reports whether a server does not know the session of a request. MCP wants a plain
+// 404 then, which is all that the library understands. Many servers send an error of JSON-RPC with it,
+// or 400 with a text about the session. Such a server has not done what it was asked.
+func forgetsSession(status int, text []byte) bool {
+	return status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))
 }
 
 type boundedBody struct {

@@ -358,9 +358,13 @@ func TestServerThatForgetsInATurn(t *testing.T) {
 		answer.Store(says.text)
 		forgotten.Store(last.Load())
 		got, err := d.call("s__echo", "text", "two")
-		if says.fails != (err != nil) || err == nil && got != "you said two" || err != nil && !strings.HasSuffix(err.Error(), "did not do echo: Bad Request") {
+		if says.fails != (err != nil) || err == nil && got != "you said two" || err != nil && !strings.HasSuffix(err.Error(), "refuses echo: Bad Request: no such colour") {
 			t.Errorf("%d, %s: %q, %v", says.status, says.text, got, err)
 		}
+	}
+	was := forgotten.Swap("")
+	if d.must("s__echo", "text", "three"); last.Load() != was {
+		t.Error("a refusal has ended the session")
 	}
 }
 

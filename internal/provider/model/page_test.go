@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/modeltest"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // A web page in the place of an answer is named as such, and the server is asked once. Events that a
@@ -42,6 +43,31 @@ func TestAnAnswerThatIsAPage(t *testing.T) {
 		}
 		if n := asked.Load(); n != 1 {
 			t.Errorf("%s %q: asked %d times", c.kind, c.body, n)
+		}
+	}
+}
+
+// A server that answers as Chat Completions does at the address of Responses is asked once, and the hint says
+// what to write.
+func TestAnAnswerOfTheOtherAPI(t *testing.T) {
+	for kind, body := range map[string]string{
+		"text/event-stream": "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"application/json":  `{"object":"chat.completion","choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`,
+	} {
+		var asked atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, body)
+		}))
+		p := open(t, swarm.ProviderSpec{Name: "team", Kind: "openai", BaseURL: s.URL, API: providerkind.Responses})
+		_, err := p.Turn(t.Context(), provider.Request{Prompt: "Hello", Model: "tiny"}, func(swarm.Delta) {})
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), "the server answers as Chat Completions does") || swarm.HintOf(err) != "write api: chat for its provider" {
+			t.Errorf("%s: %v, hint %q", kind, err, swarm.HintOf(err))
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("%s: asked %d times", kind, n)
 		}
 	}
 }

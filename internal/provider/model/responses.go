@@ -189,9 +189,13 @@ func (l *responsesListener) handleEvent(data []byte) error {
 		Item     json.RawMessage `json:"item"`
 		Response json.RawMessage `json:"response"`
 		Error    json.RawMessage `json:"error"`
+		Choices  json.RawMessage `json:"choices"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
+	}
+	if e.Type == "" && !isNull(e.Choices) {
+		return answersAsChat()
 	}
 	a := l.answer
 	a.heard = a.heard || strings.HasPrefix(e.Type, "response.")
@@ -267,7 +271,19 @@ func (l *responsesListener) handleEnd(data []byte) error {
 	return nil
 }
 
+// answersAsChat is the error of a server that has an answer of Chat Completions at the address of Responses.
+func answersAsChat() error {
+	return swarm.Errorf(swarm.Protocol, "the server answers as Chat Completions does, and not as Responses").
+		WithHint("write api: chat for its provider")
+}
+
 func (l *responsesListener) handleWhole(data []byte) error {
+	var chat struct {
+		Choices json.RawMessage `json:"choices"`
+	}
+	if json.Unmarshal(data, &chat) == nil && !isNull(chat.Choices) {
+		return answersAsChat()
+	}
 	err := l.handleEnd(data)
 	if err == nil && l.answer.stop == stopNot && problemOf(data) != nil {
 		return failureIn(data)
