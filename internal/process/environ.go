@@ -42,11 +42,13 @@ const (
 )
 
 // serverToken opens our own server, and storeAddress the store of all runs. No program ever gets
-// them. With a shared store, storePassword may be its password.
+// them. With a shared store, storePassword may be its password, and storeKeyPassword that of the key by which
+// this program signs in there.
 const (
-	serverToken   = "SWARM_TOKEN"
-	storeAddress  = "SWARM_STORE"
-	storePassword = "PGPASSWORD"
+	serverToken      = "SWARM_TOKEN"
+	storeAddress     = "SWARM_STORE"
+	storePassword    = "PGPASSWORD"
+	storeKeyPassword = "PGSSLPASSWORD"
 )
 
 // reserved are the variables that a file's `env` must not set. Orphaned processes are found by some
@@ -257,7 +259,7 @@ func (e *Environment) appendVars(env []string, added map[string]string) []string
 
 // opensStore reports whether a variable holds the credentials of the store that machines share.
 func opensStore(own []string, name string) bool {
-	if name != storePassword {
+	if name != storePassword && name != storeKeyPassword {
 		return name == storeAddress
 	}
 	return slices.ContainsFunc(own, func(kv string) bool {

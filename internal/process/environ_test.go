@@ -57,6 +57,26 @@ func TestHeadersOfAFile(t *testing.T) {
 	}
 }
 
+// With a shared store, no program and no file gets what opens it. Without one, PGPASSWORD is the user's own.
+func TestNoProgramOpensTheStore(t *testing.T) {
+	opens := []string{"PGPASSWORD=canary", "PGSSLPASSWORD=canary"}
+	for _, store := range []string{"SWARM_STORE=postgres://me:canary@host/db", "SWARM_STORE=", "OTHER=x"} {
+		own := append([]string{store}, opens...)
+		e, err := NewEnvironment(own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := e.Of(Mark{}, map[string]string{"MINE": "$PGSSLPASSWORD"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(env, "\n")
+		if shared := strings.Contains(store, "canary"); shared == strings.Contains(all, "canary") || strings.Contains(all, "SWARM_STORE") || !shared && !strings.Contains(all, "MINE=canary") {
+			t.Errorf("with %s: %q", store, env)
+		}
+	}
+}
+
 // A key to models is known by its name, also when there are several of one vendor.
 func TestIsProviderKey(t *testing.T) {
 	for name, want := range map[string]bool{

@@ -39,7 +39,7 @@ type notifier struct {
 func newNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	n := &notifier{webhook: spec.BaseURL, format: spec.API}
 	if name, ok := secret.Reference(n.webhook); ok {
-		if n.webhook = os.Getenv(name); n.webhook == "" {
+		if n.webhook, _ = process.Lookup(nil, name); n.webhook == "" {
 			return nil, swarm.Errorf(swarm.BadInput, "the environment has no %s, which notify names", name).WithHint("set it to the address, or leave out notify")
 		}
 	}

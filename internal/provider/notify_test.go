@@ -79,4 +79,12 @@ func TestDesktopCommand(t *testing.T) {
 	if _, err := OpenNotifier(swarm.ProviderSpec{Name: "notify", Kind: "notify", BaseURL: "$NO_SUCH_HOOK"}, Options{}); err == nil || !strings.Contains(err.Error(), "NO_SUCH_HOOK") {
 		t.Error(err)
 	}
+	// A file cannot have the credentials of the store sent somewhere.
+	t.Setenv("SWARM_STORE", "postgres://me@host/db")
+	for _, name := range []string{"SWARM_STORE", "SWARM_TOKEN", "PGPASSWORD"} {
+		t.Setenv(name, "http://127.0.0.1:1/")
+		if _, err := OpenNotifier(swarm.ProviderSpec{Name: "notify", Kind: "notify", BaseURL: "$" + name}, Options{}); err == nil {
+			t.Errorf("notify gets %s", name)
+		}
+	}
 }

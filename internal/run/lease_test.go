@@ -10,6 +10,9 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
+	"swarm/internal/storetest"
 )
 
 // A loop that waits for a tick would wait for ever, had the disk been full for just that moment.
@@ -34,6 +37,31 @@ func TestALostLazyEventStopsItsDriver(t *testing.T) {
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, swarm.ErrConflict) {
 		t.Errorf("the driver was stopped by %v", err)
+	}
+}
+
+// The hint to resume a run when its store is back belongs to a store that is away, and to nothing else.
+func TestTheHintOfALostStore(t *testing.T) {
+	h, err := statedir.At(t.TempDir(), func(dir string) swarm.Store { return storetest.Shared{Store: sqlite.NewStore(dir)} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Run{ID: "r", home: h}
+	const file = "postgres://host/db#r"
+	away := &swarm.Error{Kind: swarm.Storage, File: file, Msg: "the store cannot be reached"}
+	for _, c := range []struct {
+		err  error
+		hint string
+	}{
+		{away, "when postgres://host/db can be used again: swarm resume r"},
+		{swarm.Errorf(swarm.Storage, "the end of a turn: %w", away), "when postgres://host/db can be used again: swarm resume r"},
+		{&swarm.Error{Kind: swarm.Storage, File: file, Err: swarm.ErrDamaged, Hint: "restore the database"}, "restore the database"},
+		{&swarm.Error{Kind: swarm.Storage, File: "/home/me/.swarm/x", Msg: "no space left", Hint: "make room"}, "make room"},
+		{nil, ""},
+	} {
+		if got := swarm.HintOf(r.lost(c.err)); got != c.hint {
+			t.Errorf("%v: %q", c.err, got)
+		}
 	}
 }
 

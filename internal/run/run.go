@@ -13,6 +13,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -121,7 +122,6 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	return r, nil
 }
 
-// Open opens an existing run, to drive it on.
 // Undo removes a run that was just made, as if it had never existed. No process has driven it.
 func (r *Run) Undo(ctx context.Context) {
 	_ = r.log.Close()
@@ -129,6 +129,7 @@ func (r *Run) Undo(ctx context.Context) {
 	_ = r.home.RemoveWork(r.ID)
 }
 
+// Open opens an existing run, to drive it on.
 func Open(h *statedir.Home, id swarm.RunID) (*Run, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
@@ -331,7 +332,7 @@ func loopOf(kind swarm.RunKind) string {
 // lost names the new owner, if this process had to stop because it lost the run. If it lost a shared
 // store, the error says how the run goes on.
 func (r *Run) lost(err error) error {
-	if store, ok := r.home.Store.(swarm.SharedStore); ok && swarm.KindOf(err) == swarm.Storage {
+	if store, ok := r.home.Store.(swarm.SharedStore); ok && swarm.KindOf(err) == swarm.Storage && isOf(err, store) && !errors.Is(err, swarm.ErrDamaged) {
 		return (&swarm.Error{Kind: swarm.Storage, Msg: "this process has stopped driving the run " + string(r.ID), Err: err}).
 			WithHint("when %s can be used again: swarm resume %s", store.Name(), r.ID)
 	}
@@ -344,6 +345,16 @@ func (r *Run) lost(err error) error {
 	}
 	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + string(r.ID) + ", since this one did not move for " + Lease.String(), Err: err}).
 		WithHint("to watch it: swarm attach %s", r.ID)
+}
+
+// isOf reports whether an error is of a shared store. One of this machine's disk is not.
+func isOf(err error, store swarm.SharedStore) bool {
+	for e := (*swarm.Error)(nil); errors.As(err, &e); err = errors.Unwrap(e) {
+		if strings.HasPrefix(e.File, store.Name()) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepLease renews the lease until ctx ends. If that fails, this process may no longer own the run,

@@ -38,19 +38,21 @@ var perRun = []string{"outputs", "streams", "trees", "artifacts", "work"}
 
 // Prune deletes the files of old runs and returns what it deleted. It never touches a run that a
 // process drives, nor a file outside of the state folder, because os.Root follows no link out of
-// it. After an error it continues with the other runs, and returns the first error. A run whose log
-// cannot be looked at stays, with all its files.
+// it. After an error it continues with the other runs, unless a shared store is away, and returns the
+// first error. A run whose log cannot be looked at stays, with all its files.
 func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
-	if h.shared != nil { // a machine without files of its own can still remove runs
+	if h.shared != nil && !opt.DryRun { // a machine without files of its own can still remove runs
 		if err := h.Make(); err != nil {
 			return nil, err
 		}
 	}
 	root, err := os.OpenRoot(h.dir)
-	if err != nil {
+	switch {
+	case err == nil:
+		defer root.Close()
+	case h.shared == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil, storageError(h.dir, "the state folder cannot be read", err)
 	}
-	defer root.Close()
 	ids, err := h.prunable()
 	if err != nil {
 		return nil, err
@@ -67,6 +69,9 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 		}
 		if p.Files > 0 {
 			all = append(all, p)
+		}
+		if h.shared != nil && swarm.KindOf(err) == swarm.Storage && !errors.Is(err, swarm.ErrDamaged) {
+			break // the store is away, and each further run would wait for it
 		}
 	}
 	return all, first
@@ -86,8 +91,8 @@ func (h *Home) Delete(run swarm.RunID, now time.Time) error {
 // prunable returns the ids of all runs, the oldest first. It includes runs whose log is
 // gone and that have leftover files only. What is a leftover is never decided by the absence of a log alone:
 //   - The files of runs in the state folder have places of their own, so the folder of logs must have
-//     had the log. If that folder is not there, it may be on a disk that is not mounted, and nothing
-//     is a leftover.
+//     had the log. If that folder is not there, or is empty, it may be on a disk that is not mounted,
+//     and nothing is a leftover.
 //   - A shared store must say that it had the run and that the run was removed. The store may be
 //     another one than before, or one that was set back.
 func (h *Home) prunable() ([]string, error) {
@@ -110,12 +115,9 @@ func (h *Home) prunable() ([]string, error) {
 // leftovers returns the ids of runs that have files here and are known to have no log.
 func (h *Home) leftovers(runs []string) (ids []string, err error) {
 	if h.shared == nil {
-		if _, err := os.Stat(h.in("runs")); err != nil {
-			return nil, nil //nolint:nilerr // without it nothing is known of any log
-		}
 		names, err := namesIn(h.in("runs"))
-		if err != nil {
-			return nil, err
+		if err != nil || len(names) == 0 {
+			return nil, err // nothing is known of any log
 		}
 		for _, name := range names {
 			if id, _, ok := strings.Cut(name, "."); ok {
@@ -249,8 +251,11 @@ func (h *Home) pathsOf(id string) (paths []string) {
 	return paths
 }
 
-// newest returns the time of the last change among these paths.
+// newest returns the time of the last change among these paths. Without a state folder there is none.
 func newest(root *os.Root, paths []string) (last time.Time) {
+	if root == nil {
+		return last
+	}
 	for _, path := range paths {
 		if info, err := root.Lstat(path); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
@@ -260,8 +265,11 @@ func newest(root *os.Root, paths []string) (last time.Time) {
 }
 
 // remove deletes a file, or a folder with its content, and counts the files. It deletes links
-// without following them.
+// without following them. Without a state folder there is nothing to delete.
 func remove(root *os.Root, path string, dryRun bool, p *Pruned) error {
+	if root == nil {
+		return nil
+	}
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -2,7 +2,6 @@ package statedir
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/sqlite"
+	"swarm/internal/storetest"
 )
 
 // worked adds a run with all kinds of files to the home.
@@ -251,7 +251,7 @@ func (closedStore) Open(context.Context, swarm.RunID, swarm.Access) (swarm.RunLo
 // A copy of a database has the run too, and nobody drives it there.
 func TestPruneByACopyOfTheStoreLeavesALiveRun(t *testing.T) {
 	now := time.Now()
-	store := &sharedStore{Store: sqlite.NewStore(t.TempDir())}
+	store := &sharedStore{Shared: newShared(t)}
 	h, err := At(t.TempDir(), func(string) swarm.Store { return store })
 	must(t, err)
 	log, err := store.Create(t.Context(), "live")
@@ -274,10 +274,14 @@ func TestPruneByACopyOfTheStoreLeavesALiveRun(t *testing.T) {
 
 // A sharedStore stands for a database: it has its logs elsewhere, and may not answer.
 type sharedStore struct {
-	swarm.Store
+	storetest.Shared
 	removed []swarm.RunID
 	down    error
 	after   int // answers before it is down
+}
+
+func newShared(t *testing.T) storetest.Shared {
+	return storetest.Shared{Store: sqlite.NewStore(t.TempDir())}
 }
 
 func (s *sharedStore) answer() error {
@@ -291,17 +295,31 @@ func (s *sharedStore) Removed(context.Context, []swarm.RunID) ([]swarm.RunID, er
 	return s.removed, s.answer()
 }
 
-func (s *sharedStore) Name() string { return "a database" }
-
-func (s *sharedStore) Lock(context.Context, string) (swarm.StoreLock, error) { return nil, nil }
-
-func (s *sharedStore) Examine(context.Context) (h swarm.StoreHealth, err error) { return h, nil }
-
 func (s *sharedStore) Open(ctx context.Context, run swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
 	if err := s.answer(); err != nil {
 		return nil, err
 	}
-	return s.Store.Open(ctx, run, access)
+	log, err := s.Store.Open(ctx, run, access)
+	return sharedLog{log, s}, err
+}
+
+func (s *sharedStore) Remove(ctx context.Context, run swarm.RunID, o swarm.RemoveOptions) (swarm.Removed, error) {
+	if err := s.answer(); err != nil {
+		return swarm.Removed{}, err
+	}
+	return s.Store.Remove(ctx, run, o)
+}
+
+type sharedLog struct {
+	swarm.RunLog
+	store *sharedStore
+}
+
+func (l sharedLog) Owner(ctx context.Context) (swarm.Owner, bool, error) {
+	if err := l.store.answer(); err != nil {
+		return swarm.Owner{}, false, err
+	}
+	return l.RunLog.Owner(ctx)
 }
 
 func (s *sharedStore) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
@@ -315,7 +333,7 @@ func (s *sharedStore) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swar
 func TestPruneLeavesTheFilesOfAnotherStoresRuns(t *testing.T) {
 	now := time.Now()
 	local := newHome(t)
-	store := &sharedStore{Store: sqlite.NewStore(t.TempDir())}
+	store := &sharedStore{Shared: newShared(t)}
 	shared, err := At(local.Dir(), func(string) swarm.Store { return store })
 	must(t, err)
 	ended := now.Add(-time.Hour)
@@ -350,20 +368,9 @@ func TestPruneLeavesTheFilesOfAnotherStoresRuns(t *testing.T) {
 	must(t, err)
 	check("pruning two stores", "mine", "ours", "unknown", "removed")
 
-	store.removed, store.down = []swarm.RunID{"removed"}, errors.New("no answer")
+	store.removed = []swarm.RunID{"removed"}
 	all := opt
 	all.OlderThan = 0
-	for store.after = 0; store.after < 4; { // the store goes away at each question of the prune
-		asked := store.after
-		if pruned, err := shared.Prune(all); err == nil || len(pruned) > 0 && pruned[0].ID != "removed" {
-			t.Errorf("a store that is gone at question %d: %v, %v", asked, pruned, err)
-		}
-		if there := files(); len(there) < 3 {
-			t.Errorf("a store that was gone at question %d left %v", asked, there)
-		}
-		store.after = asked + 1
-	}
-	store.down = nil
 	_, err = shared.Prune(opt)
 	must(t, err)
 	check("pruning what another machine removed", "mine", "ours", "unknown")
@@ -375,12 +382,79 @@ func TestPruneLeavesTheFilesOfAnotherStoresRuns(t *testing.T) {
 	_, err = local.Prune(all)
 	must(t, err)
 	check("pruning without the folder of logs", "mine", "unknown")
+	must(t, os.Mkdir(local.in("runs"), 0o700)) // the place where it is mounted
+	_, err = local.Prune(all)
+	must(t, err)
+	check("pruning with an empty folder of logs", "mine", "unknown")
+}
+
+// The store goes away at each question of a prune. Files go only with their run, and after the first question
+// without an answer there is no other.
+func TestPruneWhileTheStoreGoesAway(t *testing.T) {
+	now := time.Now()
+	for asked := 0; ; asked++ {
+		store := &sharedStore{Shared: newShared(t), removed: []swarm.RunID{"removed"}}
+		h, err := At(t.TempDir(), func(string) swarm.Store { return store })
+		must(t, err)
+		all := []swarm.RunID{"one", "removed", "two", "unknown"}
+		for _, id := range all {
+			must(t, h.WriteOutput(id, "code", []byte("output")))
+			if id == "removed" || id == "unknown" {
+				continue
+			}
+			log, err := store.Create(t.Context(), id)
+			must(t, err)
+			must(t, log.Close())
+			must(t, store.Save(t.Context(), swarm.RunSummary{ID: id, Status: swarm.Completed, Started: now, Ended: now}))
+		}
+		store.down, store.after = swarm.Errorf(swarm.Storage, "no answer"), asked
+		_, err = h.Prune(PruneOptions{Now: now.Add(time.Hour)})
+		if err != nil && store.after != -1 {
+			t.Errorf("after question %d had no answer, %d others were asked", asked, -1-store.after)
+		}
+		there := map[swarm.RunID]bool{"unknown": true, "removed": true}
+		for e, err := range store.Store.Runs(t.Context(), swarm.RunQuery{}) {
+			must(t, err)
+			there[e.ID] = true
+		}
+		for _, id := range all {
+			_, gone := os.Stat(h.OutputDir(id))
+			if there[id] && gone != nil && id != "removed" || !there[id] && gone == nil {
+				t.Errorf("the store is away at question %d: %s is there: %v, and its files: %v", asked, id, there[id], gone == nil)
+			}
+		}
+		if err == nil {
+			if len(there) != 2 || asked < 8 {
+				t.Errorf("after %d answers, %v are left", asked, there)
+			}
+			return
+		}
+	}
+}
+
+// A dry run changes nothing: it does not make the state folder.
+func TestADryRunMakesNoFolder(t *testing.T) {
+	now := time.Now()
+	store := &sharedStore{Shared: newShared(t)}
+	h, err := At(filepath.Join(t.TempDir(), "none"), func(string) swarm.Store { return store })
+	must(t, err)
+	log, err := store.Create(t.Context(), "old")
+	must(t, err)
+	must(t, log.Close())
+	must(t, store.Save(t.Context(), swarm.RunSummary{ID: "old", Status: swarm.Completed, Started: now, Ended: now}))
+	would, err := h.Prune(PruneOptions{Now: now.Add(time.Hour), DryRun: true})
+	if err != nil || len(would) != 1 {
+		t.Errorf("%+v, %v", would, err)
+	}
+	if _, err := os.Stat(h.Dir()); err == nil {
+		t.Error("the folder was made")
+	}
 }
 
 // A run that was abandoned on another machine has no files here. Its age is that of its log.
 func TestTheAgeOfARunWithoutFilesIsThatOfItsLog(t *testing.T) {
 	now := time.Now()
-	store := &agedStore{&sharedStore{Store: sqlite.NewStore(t.TempDir())}, now.Add(-time.Hour)}
+	store := &agedStore{&sharedStore{Shared: newShared(t)}, now.Add(-time.Hour)}
 	h, err := At(t.TempDir(), func(string) swarm.Store { return store })
 	must(t, err)
 	log, err := store.Create(t.Context(), "abandoned")
