@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"swarm"
@@ -168,6 +169,7 @@ func runScripts(t *testing.T, folder, path string) {
 			"collector":   collector,
 			"told":        collected,
 			"cluster":     cluster,
+			"sql":         statement,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
@@ -196,6 +198,25 @@ func cluster(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 type clusterKey struct{}
+
+// statement executes a statement in the database of $SWARM_STORE: sql 'UPDATE …' args….
+func statement(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: sql statement args…")
+	}
+	c, err := pgx.Connect(context.Background(), ts.Getenv("SWARM_STORE"))
+	ts.Check(err)
+	defer c.Close(context.Background())
+	values := make([]any, len(args)-1)
+	for i, arg := range args[1:] {
+		values[i] = arg
+	}
+	done, err := c.Exec(context.Background(), args[0], values...)
+	ts.Check(err)
+	if done.RowsAffected() == 0 {
+		ts.Fatalf("%s has changed nothing", args[0])
+	}
+}
 
 // endDriven ends the processes that still drive a run of a script, in any home folder that it made.
 // Those of `swarm up -d` outlive a script that fails before it waits for them.
