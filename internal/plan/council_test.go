@@ -128,3 +128,26 @@ func TestAPauseInAWaitForABudgetIsGivenOnce(t *testing.T) {
 		t.Errorf("the reply is owed since %s after now", since.Sub(at(3630)))
 	}
 }
+
+// A fork has all mail at once, so a turn that is kept may come before the end of a worker that it has weighed.
+// That end is no reason to plan anew again. The end of another is, and so is an end that a new turn weighs early.
+func TestAKeptPlanHasWeighedLaterEnds(t *testing.T) {
+	for _, c := range []struct {
+		kept bool
+		lost string
+		want Want
+	}{{true, "a", WantMail}, {true, "b", WantReplan}, {false, "a", WantReplan}} {
+		team := NewTeam()
+		team.Apply(Fact{Kind: swarm.PlanAdded, Body: &swarm.Plan{Team: &swarm.Team{Lead: Supervisor, MaxAgents: 9}, Agents: []swarm.Agent{{Name: Supervisor}, {Name: "a"}, {Name: "b"}},
+			Swarm: &swarm.Swarm{Replan: true, Iterations: 5, Subtasks: []swarm.Subtask{{ID: "1", Agent: "a"}, {ID: "2", Agent: "b"}}}}})
+		team.Apply(Fact{Kind: swarm.RunOwned, Body: swarm.Ownership{}})
+		for n := range 2 { // each tells of all that have ended so far
+			team.Apply(Fact{Kind: swarm.TurnEnded, Agent: Supervisor, Turn: swarm.NewTurnID(Supervisor, n+2, 1),
+				Body: swarm.CallEnd{Status: swarm.CallOK, CarriedOver: c.kept, Action: &swarm.Action{Kind: swarm.ActReplan, Taken: true, Weighed: []string{"a"}}}})
+		}
+		team.Apply(Fact{Kind: swarm.AgentEnded, Agent: c.lost, Body: swarm.AgentEnd{Outcome: swarm.OutcomeAborted}})
+		if got := team.Member(Supervisor).Want; got != c.want || len(team.Swarm.Weighed) > 0 == (c.lost == "a") && c.kept {
+			t.Errorf("%+v: it wants %q, and knows of %v", c, got, team.Swarm.Weighed)
+		}
+	}
+}

@@ -572,6 +572,20 @@ func TestAnEditedPromptIsFollowedByLaterMail(t *testing.T) {
 	}
 }
 
+// A turn that has the number of the edited one, and is for something else, has its own prompt. A notice says so.
+func TestAnEditedPromptIsOfOnePurpose(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	var asked string
+	h := b.runner(hears(&asked))
+	h.Edited = &turn.Edit{Turn: "coder/1/1", Text: "Answer in one word.", Want: string(plan.WantAnswer)}
+	_, err := h.Do(t.Context(), "root", ask("coder", 1, 1))
+	b.check(err)
+	notices := b.events(swarm.Notice)
+	if strings.Contains(asked, "one word") || len(notices) != 1 || !strings.Contains(string(notices[0].Data), "the edited prompt is not used") {
+		t.Errorf("it is asked %q; notices: %+v", asked, notices)
+	}
+}
+
 // Secrets are removed from a prompt that a person has written.
 func TestAnEditedPromptHasNoSecret(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
