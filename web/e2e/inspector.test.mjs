@@ -198,7 +198,7 @@ test('a failed run is retried in a new one, and forked with an edited prompt', a
   await page.getByText('What failed is tried again.').waitFor();
   await page.locator('.top .badge', { hasText: 'failed' }).waitFor();
   await page.goto(`${house.base}/r/${run}/t/sketch/1/1`);
-  await page.getByRole('button', { name: 'Fork' }).click();
+  await palette('fork the run');
   const dialog = page.getByRole('dialog', { name: 'Fork from sketch/1/1' });
   await dialog.getByRole('textbox').fill('Plan it in blue.');
   await check(page, 'the dialog that forks');

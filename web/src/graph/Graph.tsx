@@ -1,6 +1,6 @@
 import { Background, Controls, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore as useFlow, type Edge, type Node, type NodeChange } from '@xyflow/react';
 import '@xyflow/react/dist/style.css';
-import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { select, useRoute } from '../lib/route';
 import { useDark } from '../lib/theme';
 import { runStore, type Flight } from '../store/run';
@@ -44,7 +44,7 @@ function Canvas() {
   const positions = usePositions(shown, paths);
   const selected = selectedCard(shown, route, report ? isPipeline(report) : false);
 
-  const nodes: Node[] = shown.map((card) => ({
+  const nodes: Node[] = useSame(shown.map((card) => ({
     id: card.id,
     type: 'agent',
     position: places[card.id] ?? positions[card.id] ?? { x: 0, y: 0 },
@@ -53,8 +53,8 @@ function Canvas() {
     measured: shape,
     handles,
     ariaLabel: `${card.title}, ${card.status}`,
-  }));
-  const edges: Edge[] = paths.map((arrow) => ({
+  })));
+  const edges: Edge[] = useSame(paths.map((arrow) => ({
     id: arrow.id,
     source: arrow.from,
     target: arrow.to,
@@ -63,7 +63,7 @@ function Canvas() {
     data: { arrow, flights: along(flights, arrow) },
     markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
     markerStart: arrow.both ? { type: MarkerType.ArrowClosed, width: 16, height: 16, orient: 'auto-start-reverse' } : undefined,
-  }));
+  })));
 
   const move = useCallback((changes: NodeChange[]) => {
     setPlaces((old) => {
@@ -129,6 +129,19 @@ function Canvas() {
 
 /** widest is how large a small graph becomes: as large as it can be read well, and larger on a large screen. */
 const widest = () => (innerWidth > 2800 ? 2 : innerWidth > 2000 ? 1.7 : 1.1);
+
+/** useSame returns a list whose entries are the objects of before where nothing about them has changed, so that only the others are drawn again. */
+function useSame<T extends { id: string }>(list: T[]): T[] {
+  const before = useRef(new Map<string, [string, T]>());
+  const next = new Map<string, [string, T]>();
+  for (const one of list) {
+    const text = JSON.stringify(one);
+    const old = before.current.get(one.id);
+    next.set(one.id, old?.[0] === text ? old : [text, one]);
+  }
+  before.current = next;
+  return [...next.values()].map(([, one]) => one);
+}
 
 /** usePositions places the cards anew only when cards or edges come or go, never when a status changes. */
 function usePositions(shown: Card[], paths: Arrow[]): Record<string, Point> {

@@ -27,7 +27,9 @@ export const isPipeline = (report: Report): boolean => report.run.kind === 'pipe
 
 /** cards returns the nodes of the graph, in the server's order. */
 export function cards(report: Report, agents: Agent[]): Card[] {
-  const live = new Map(agents.map((agent) => [agent.name, agent]));
+  // No card shows the last activity, which changes with every word.
+  const quiet = agents.map((agent) => ({ ...agent, last_activity: undefined }));
+  const live = new Map(quiet.map((agent) => [agent.name, agent]));
   const model = (agent?: Agent) => [agent?.provider, agent?.model].filter(Boolean).join(' · ');
   if (isPipeline(report)) {
     return report.tasks.map((task) => {
@@ -40,7 +42,7 @@ export function cards(report: Report, agents: Agent[]): Card[] {
     });
   }
   const tasks = new Map(report.tasks.map((task) => [task.agent, task]));
-  return agents.map((agent) => ({ id: agent.name, title: agent.name, agent: agent.name, sub: model(agent), status: statusOf(report, agent), asks: asksNow(report, agent), live: agent, task: tasks.get(agent.name) }));
+  return quiet.map((agent) => ({ id: agent.name, title: agent.name, agent: agent.name, sub: model(agent), status: statusOf(report, agent), asks: asksNow(report, agent), live: agent, task: tasks.get(agent.name) }));
 }
 
 /** arrows returns the edges of the graph: dependencies of a pipeline, or allowed paths and the way that mail took. */

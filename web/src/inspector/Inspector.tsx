@@ -35,6 +35,7 @@ export function Inspector({ report }: { report: Report }) {
   const agent = agents.find((one) => one.name === name);
   const turns = report.turns.filter((one) => one.agent === name);
   const listed = useStore(runStore, (s) => s.listed);
+  const now = useStore(runStore, (s) => s.at === undefined); // nobody steps into the past
   const id = route.turn ?? agent?.turn ?? turns.at(-1)?.id;
   const known = turns.find((one) => one.id === id);
   const full = useTurn(report.run.id, id, known?.status);
@@ -44,7 +45,7 @@ export function Inspector({ report }: { report: Report }) {
   }, [route.message]);
   return (
     <section className="inspector" aria-label={`Agent ${name}`}>
-      <Head report={report} name={name} agent={agent} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
+      <Head report={report} name={name} agent={agent} acts={!exported && now} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
       <TurnPicker turns={turns} chosen={chosen} listed={listed} forks={report.run.kind !== 'line'} />
       <Tabs tab={tab} setTab={setTab} />
       <div className="inspector-body" role="tabpanel" id="inspector-panel" aria-label={tab} tabIndex={0}>
@@ -56,7 +57,7 @@ export function Inspector({ report }: { report: Report }) {
         {tab === 'Changes' && <Changes run={report.run.id} turn={chosen} artifacts={report.artifacts.filter((one) => one.agent === name)} />}
         {tab === 'Usage' && <Usage agent={agent} turn={chosen} turns={turns} />}
       </div>
-      {!exported && !isOver(report.run.status) && <Composer run={report.run.id} agent={name} busy={Boolean(agent?.turn)} />}
+      {!exported && now && !isOver(report.run.status) && <Composer run={report.run.id} agent={name} busy={Boolean(agent?.turn)} />}
     </section>
   );
 }
@@ -86,7 +87,7 @@ function Tabs({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
   );
 }
 
-function Head({ report, name, agent, waits }: { report: Report; name: string; agent?: Agent; waits: Wait[] }) {
+function Head({ report, name, agent, acts, waits }: { report: Report; name: string; agent?: Agent; acts: boolean; waits: Wait[] }) {
   const now = useNow();
   const over = isOver(report.run.status);
   const status = statusOf(report, agent);
@@ -118,7 +119,7 @@ function Head({ report, name, agent, waits }: { report: Report; name: string; ag
         </p>
       ))}
       {agent?.reason && <p className="why small">{agent.reason}</p>}
-      {!exported && !over && agent && <AgentActions run={report.run.id} agent={agent} />}
+      {acts && !over && agent && <AgentActions run={report.run.id} agent={agent} />}
     </header>
   );
 }

@@ -43,7 +43,9 @@ export interface Chart {
 
 /** chartOf lays the run out in time: a row per agent, with turns, the waiting between them, and what ended each wait. */
 export function chartOf(report: Report, now: number, pauses: Pause[] = []): Chart {
-  const start = ms(report.run.started) || now;
+  // Without its older turns a long run begins with the oldest that is listed.
+  const first = report.older?.turns ? report.turns.find((turn) => turn.started)?.started : report.run.started;
+  const start = ms(first) || now;
   const end = report.run.ended ? ms(report.run.ended) : Math.max(now, start + 1000);
   const rows = new Map<string, Row>(report.agents.map((agent) => [agent.name, { agent: agent.name, bars: [], gaps: [] }]));
   for (const turn of report.turns) {

@@ -27,7 +27,7 @@ export interface RunState {
 }
 
 /** A long run has lists that no browser draws: the page shows their newest entries, and more when the person asks. */
-const fewest = 500;
+const fewest = 300;
 
 const empty: RunState = { listed: false, most: fewest, agents: [], flights: [], connection: 'connecting', last: 0 };
 export const runStore = new Store<RunState>(empty);
@@ -103,6 +103,7 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
     });
   const pictureSoon = paced(picture, 30, 1, signal);
   const listsSoon = paced(lists, 150, 4, signal);
+  const listsLater = paced(() => new Promise((done) => setTimeout(() => done(listsSoon()), 60)), 0, 0, signal); // the picture goes first
   return {
     async first() {
       let whole = false;
@@ -114,7 +115,7 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
     },
     soon() {
       void pictureSoon();
-      void listsSoon();
+      void listsLater();
     },
   };
 }

@@ -57,7 +57,7 @@ export function Tools() {
   return (
     <>
       <button className="quiet" onClick={() => ui.set({ palette: true })} aria-keyshortcuts="Control+K" title="Do anything (Ctrl K)">
-        <span aria-hidden="true">⌕</span> <kbd>Ctrl K</kbd>
+        <span aria-hidden="true">⌕</span> <kbd className="wide-only">Ctrl K</kbd>
         <span className="only-read">Open the palette</span>
       </button>
       <button className="quiet icon" onClick={nextTheme} aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`}>

@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import { cost, dayOf, duration, excerpt, ms } from '../lib/format';
 import { useNow } from '../lib/now';
-import { exported, go, useRoute, views, type View } from '../lib/route';
+import { exported, go, useRoute, views, type Route, type View } from '../lib/route';
 import { canRetry, isOver } from '../lib/status';
 import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
 import { useFeatures } from '../store/features';
@@ -40,7 +40,7 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
       <Top id={id} report={report} />
       <nav className="tabs" aria-label="Views">
         {views.filter((view) => view !== 'review' || can.diff).map((view, index) => (
-          <Link key={view} to={{ ...route, view }} aria-current={route.view === view ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
+          <Link key={view} to={placeOf(route, view)} aria-current={route.view === view ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
             {titles[view]}
           </Link>
         ))}
@@ -73,6 +73,9 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
     </div>
   );
 }
+
+/** placeOf is a view of what is selected. On a narrow screen the inspector covers the views, so choosing one closes it. */
+const placeOf = (route: Route, view: View): Partial<Route> => (innerWidth > 820 ? { ...route, view } : { run: route.run, at: route.at, view });
 
 const olderWords: Partial<Record<View, (older: NonNullable<Report['older']>) => [number | undefined, string]>> = {
   timeline: (older) => [older.turns, 'turns'],

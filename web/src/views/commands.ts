@@ -70,11 +70,11 @@ function ofRun(): Entry[] {
 function ofAgent(): Entry[] {
   const agent = agentOf(routeNow());
   const { id, report } = runStore.get();
-  if (!agent || !id || exported || !report || isOver(report.run.status)) return [];
+  if (!agent || !id || exported || !report) return [];
+  if (isOver(report.run.status)) return forks();
   const group = `Agent ${agent}`;
   const act = (action: AgentAction, title: string): Entry => ({ id: `${action} ${agent}`, group, title: `${title} ${agent}`, run: () => void actOnAgent(id, agent, action) });
   const say = (how: 'queue' | 'interrupt', title: string): Entry => ({ id: `${how} ${agent}`, group, title, asks: `Message to ${agent}`, run: (text) => void sendMessage(id, agent, text, how) });
-  const turn = routeNow().turn;
   return [
     say('queue', `Write to ${agent}, for its next turn`),
     say('interrupt', `Interrupt ${agent} with a message`),
@@ -83,8 +83,15 @@ function ofAgent(): Entry[] {
     act('reset', 'Reset'),
     act('stop', 'Stop'),
     act('start', 'Start'),
-    ...(turn && report.run.kind !== 'line' && features.get().fork ? [{ id: `fork ${turn}`, group, title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }] : []),
+    ...forks(),
   ];
+}
+
+/** forks offers a new run that begins with the selected turn. An ended run can be forked, too. */
+function forks(): Entry[] {
+  const { turn } = routeNow();
+  if (!turn || runStore.get().report?.run.kind === 'line' || !features.get().fork) return [];
+  return [{ id: `fork ${turn}`, group: 'This run', title: `Fork the run from ${turn}`, run: () => ui.set({ dialog: { kind: 'fork', turn } }) }];
 }
 
 const ofViews = (): Entry[] => views.map((view, index) => ({ id: `view ${view}`, group: 'Views', title: `Show the ${view}`, note: String(index + 1), run: () => go({ ...routeNow(), view }) }));
