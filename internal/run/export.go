@@ -20,7 +20,7 @@ type Export struct {
 	Nodes     []view.Agent              `json:"nodes"`
 	Turns     map[swarm.TurnID]FullTurn `json:"turns"`
 	Diff      RunDiff                   `json:"diff"`
-	Artifacts map[string]string         `json:"artifacts"` // by kind and name, KIND/ID: those that are text, and not large
+	Artifacts map[string]string         `json:"artifacts"` // by kind and id, KIND/ID: those that are text, and not large
 }
 
 // Export returns the run with all its texts. Without git, or after the end of its repository, it has

@@ -296,7 +296,7 @@ func (r *Run) approval(e *swarm.Event) error {
 	}
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(o Approval) bool { return o.ID == a.ID })
 	if e.Kind == swarm.ApprovalAsked {
-		r.Approvals = append(r.Approvals, Approval{Approval: a, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Asked: e.Time})
+		r.Approvals = append(r.Approvals, Approval{Approval: a, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Asked: e.Time, Text: DescribeApproval(a)})
 	}
 	return nil
 }

@@ -137,6 +137,7 @@ type Approval struct {
 	Task  string       `json:"task"`
 	Turn  swarm.TurnID `json:"turn"`
 	Asked time.Time    `json:"asked"`
+	Text  string       `json:"text"` // as [DescribeApproval]
 }
 
 // A Notice is something that a person should know. A Run keeps the newest.

@@ -370,6 +370,9 @@ func TestApprovals(t *testing.T) {
 	if task := p.Tasks[0]; task.Status != swarm.Running || len(task.Waits) != 1 || task.Waits[0].For != plan.ForPerson {
 		t.Errorf("the task is %s and waits for %v", task.Status, task.Waits)
 	}
+	if text := p.Approvals[0].Text; text != "run make" {
+		t.Errorf("the approval says %q", text)
+	}
 	if task := p.Abandoned("gone").Tasks[0]; len(task.Waits) != 1 {
 		t.Errorf("of a run that nobody drives, the task waits for %v", task.Waits)
 	}
