@@ -92,12 +92,15 @@ export async function visit(house, path = '/', options = {}) {
   return page;
 }
 
-/** openWire is a network between a browser and a server that can be cut, or carry nothing more. */
+/** openWire is a network between a browser and a server that can be cut, or carry nothing more, or lose some requests. */
 export async function openWire() {
   const open = new Set();
   let state = 'whole';
+  let lossy; // requests whose addresses match it are never answered
+  const lost = [];
   const proxy = createServer((request, response) => {
     const { method, url, headers } = request;
+    if (lossy?.test(url)) return void lost.push(url);
     const onward = ask(url, { method, headers }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       answer.on('data', (bytes) => state === 'whole' && response.write(bytes));
@@ -122,7 +125,12 @@ export async function openWire() {
       for (const socket of open) socket.destroy();
     },
     deafen: () => (state = 'deaf'),
-    mend: () => (state = 'whole'),
+    lost,
+    lose: (some) => (lossy = some),
+    mend() {
+      state = 'whole';
+      lossy = undefined;
+    },
     close: () => proxy.close(),
   };
 }

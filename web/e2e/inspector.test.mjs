@@ -93,7 +93,7 @@ test('a message is queued from the inspector, and an envelope is seen travelling
   await page.keyboard.press('m');
   await page.keyboard.type('Use Go');
   await page.getByRole('button', { name: 'Queue' }).click();
-  await page.getByText(/is stored for coder's next turn/).waitFor();
+  await page.getByText('coder reads it in its next turn.').waitFor();
   const seen = page.waitForSelector('[data-flight="coder tester"]', { state: 'attached' });
   release(house, 'coder');
   await seen;
@@ -144,7 +144,7 @@ test('the palette pauses and resumes the run, and interrupts an agent', async ()
   await palette('interrupt tester');
   await page.keyboard.type('Stop that');
   await page.keyboard.press('Enter');
-  await page.getByText(/tester's turn is cut for it/).waitFor();
+  await page.getByText("tester's turn is cut. Its next one begins with your message.").waitFor();
   await until('the cut turn', async () => (await call(house, 'GET', `/api/v1/runs/${team}/turns?agent=tester`)).turns.length > 1);
 });
 
@@ -161,6 +161,28 @@ test('a reset cuts the turn of an agent and begins it anew', async () => {
   await page.getByRole('log', { name: 'Output as it streams' }).getByText('tester begins').waitFor();
   const { actions } = (await call(house, 'GET', `/api/v1/runs/${team}`)).run;
   assert.ok(actions.some((one) => one.word === 'reset' && one.target === 'tester'), JSON.stringify(actions));
+});
+
+test('the palette resets, stops and starts agents', async () => {
+  const turn = await page.getByRole('combobox', { name: 'Turn' }).inputValue();
+  await palette('reset tester');
+  await until('the turn that was begun anew', async () => (await page.getByRole('combobox', { name: 'Turn' }).inputValue()) !== turn);
+  await page.goto(`${house.base}/r/${team}/a/hostile`);
+  await page.locator('.inspector-head').getByRole('button', { name: 'Stop' }).waitFor();
+  await palette('stop hostile');
+  await page.locator('.card[data-agent="hostile"][data-status="cancelled"]').waitFor();
+  await palette('start hostile');
+  await page.locator('.card[data-agent="hostile"]:not([data-status="cancelled"])').waitFor();
+});
+
+test('the focus goes back to where it was when the palette or a dialog closes', async () => {
+  for (const [button, close] of [['Open the palette', undefined], ['Keys', 'Close']]) {
+    await page.getByRole('button', { name: button }).click();
+    if (close) await page.getByRole('dialog').getByRole('button', { name: close }).click();
+    else await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate(() => document.activeElement.ariaLabel ?? document.activeElement.textContent.match(/Open the palette/)?.[0]), button);
+  }
 });
 
 async function palette(words) {
@@ -182,6 +204,7 @@ test('agents are paused and resumed, and a run is started from the page', async 
   await page.waitForURL(/\/r\/20/);
   await page.locator('.card[data-agent="plan"]').waitFor();
   await page.locator('.react-flow__edge').first().waitFor({ state: 'attached' });
+  assert.equal(await page.locator('.edge-label').count(), 0, 'an ordinary dependency has no label');
   assert.notEqual(page.url().split('/r/')[1], team);
   await page.getByRole('button', { name: 'Stop' }).first().click();
   await page.locator('.top .badge', { hasText: 'cancelled' }).waitFor();
@@ -197,7 +220,11 @@ test('a failed run is retried in a new one, and forked with an edited prompt', a
   await elsewhere(run);
   await page.getByText('What failed is tried again.').waitFor();
   await page.locator('.top .badge', { hasText: 'failed' }).waitFor();
+  const second = new URL(page.url()).pathname.split('/')[2];
+  await palette('retry what failed');
+  await page.waitForURL((url) => url.pathname.startsWith('/r/20') && !url.pathname.includes(run) && !url.pathname.includes(second));
   await page.goto(`${house.base}/r/${run}/t/sketch/1/1`);
+  await page.getByRole('button', { name: 'Fork' }).waitFor();
   await palette('fork the run');
   const dialog = page.getByRole('dialog', { name: 'Fork from sketch/1/1' });
   await dialog.getByRole('textbox').fill('Plan it in blue.');
@@ -208,6 +235,55 @@ test('a failed run is retried in a new one, and forked with an edited prompt', a
   await until('the forked turn', async () => (await call(house, 'GET', `/api/v1/runs/${fork}`)).run.status === 'failed');
   const { prompt_text: prompt } = await call(house, 'GET', `/api/v1/runs/${fork}/turns/sketch/1/1`);
   assert.ok(prompt.includes('Plan it in blue.'), prompt);
+});
+
+test('the times of a short run differ, in the timeline', async () => {
+  const run = await begin(house, { pipeline: 'broken' });
+  await page.goto(`${house.base}/r/${run}?view=timeline`);
+  await page.locator('.top .badge', { hasText: 'failed' }).waitFor();
+  await page.locator('.tick text').nth(2).waitFor();
+  const times = await page.locator('.tick text').allTextContents();
+  assert.equal(new Set(times).size, times.length, times.join(' '));
+  // Ctrl and wheel zoom, and what is under the pointer stays there.
+  const bar = page.getByRole('button', { name: /^Turn fails\/1\/1/ });
+  const middle = async () => (({ x, width }) => x + width / 2)(await bar.locator('rect').first().boundingBox());
+  const before = await middle();
+  const wide = () => page.locator('.gantt svg').evaluate((svg) => svg.width.baseVal.value);
+  const whole = await wide();
+  await bar.hover();
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up('Control');
+  await until('a wider chart', async () => (await wide()) > whole * 1.1);
+  assert.ok(Math.abs((await middle()) - before) < 12, `${before} ${await middle()}`);
+});
+
+test('two copies of a task stand beside each other', async () => {
+  const run = await begin(house, { pipeline: 'twins' });
+  await page.goto(`${house.base}/r/${run}/t/draft.1/1/1?view=review`);
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
+  await page.getByRole('combobox', { name: 'beside' }).selectOption('draft.2/1/1');
+  for (const turn of ['draft.1/1/1', 'draft.2/1/1']) await page.getByRole('region', { name: turn }).getByLabel(`Output of ${turn}`).getByText('the first draft').waitFor();
+});
+
+test('on a phone a past moment and the way back are in sight, also beside an agent', async () => {
+  const phone = await visit(house, `/r/${team}/a/lead?at=4`, { viewport: { width: 360, height: 780 } });
+  await phone.getByText('event 4 of').waitFor();
+  await phone.getByRole('tab', { name: 'Output' }).waitFor();
+  await check(phone, 'a past moment on a phone');
+  assert.ok((await phone.evaluate(() => document.documentElement.scrollWidth)) <= 360);
+  await phone.getByRole('button', { name: 'Now', exact: true }).click();
+  await phone.getByText('event 4 of').waitFor({ state: 'detached' });
+  assert.match(phone.url(), /\/a\/lead$/);
+  await phone.context().close();
+});
+
+test('times are those of the reader', async () => {
+  const far = await visit(house, `/r/${team}?view=conversation`, { timezoneId: 'Pacific/Auckland', locale: 'en-GB' });
+  await far.locator('.message-time').first().waitFor();
+  const { mail } = await call(house, 'GET', `/api/v1/runs/${team}/mail`);
+  assert.equal(await far.locator('.message-time').first().textContent(), new Date(mail[0].createdAt).toLocaleTimeString('en-GB', { timeZone: 'Pacific/Auckland' }));
+  await far.context().close();
 });
 
 test('the scrubber shows a past moment', async () => {
@@ -230,7 +306,9 @@ test('a comment on a line of a diff becomes a message to its author', async () =
   await page.getByRole('textbox', { name: 'Comment on this line' }).fill('Name the package roman');
   await page.getByRole('button', { name: 'Comment', exact: true }).click();
   await page.getByRole('button', { name: 'Send 1 comment to coder' }).click();
-  await page.getByText(/is stored for coder's next turn/).waitFor();
+  await page.getByRole('status').getByRole('link', { name: 'Show its receipt' }).click();
+  await page.locator('.message.selected[aria-label*="user to coder, stored, not read yet: Review of your changes"]').waitFor();
+  assert.match(page.url(), /\/m\/m-[0-9a-f]+\?view=conversation$/);
   const { mail } = await call(house, 'GET', `/api/v1/runs/${team}/mail?agent=coder`);
   assert.ok(mail.some((one) => /roman\.go:\d+\n> package main .*\nName the package roman$/.test(one.payload.message)), JSON.stringify(mail));
 });
@@ -273,8 +351,21 @@ test('a lost server and a reload lead back to the same picture', async () => {
   await page.getByText('connection lost').waitFor();
   await startServer(house);
   await page.getByText('needs a new address').waitFor();
-  await enter(house, page, `/r/${team}/a/coder`);
-  await card('coder').waitFor();
+  await enter(house, page, '/');
+  const left = page.getByRole('region', { name: 'Interrupted' }).locator(`[data-run="${team}"]`);
+  await left.waitFor();
+  assert.equal(await left.locator('.run-time').textContent(), '', 'no clock of a run that nobody drives');
+  await left.click();
+  await card('coder').click();
+  const other = await visit(house, `/r/${team}`);
+  await other.clock.install();
+  await other.reload();
+  const clock = other.locator('.top-fact').last();
+  const stands = await clock.textContent();
+  await other.clock.fastForward('02:00:00');
+  await other.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  assert.equal(await clock.textContent(), stands);
+  await other.context().close();
   await page.getByRole('button', { name: 'Resume' }).first().click();
   await page.locator('.card[data-agent="tester"]').waitFor();
 });

@@ -83,8 +83,23 @@ test('a connection on which nothing comes any more is made again', async () => {
   wire.mend();
   await page.clock.fastForward(10_000);
   await page.locator('.live-note').waitFor();
+  await said(page).getByText('tester begins').waitFor();
+  assert.equal(times(await said(page).textContent(), 'tester begins'), 1);
+});
+
+test('readings that are lost while the stream goes on are given up, and made again', async () => {
+  const other = await visit(house, `/r/${team}/a/tester`, wire.options);
+  await other.clock.install();
+  await other.reload();
+  await said(other).getByText('tester begins').waitFor();
+  await other.locator('.live-note').waitFor();
+  wire.lose(/\/api\/v1\/runs\/[^/]+\?/);
   release(house, 'tester');
-  const output = page.locator('.inspector pre', { hasText: 'tester is done' });
+  await until('lost readings', () => wire.lost.some((url) => url.includes('lists=false')) && wire.lost.some((url) => url.includes('last=')));
+  wire.mend();
+  await other.clock.fastForward(70_000);
+  const output = other.locator('.inspector pre', { hasText: 'tester is done' });
   await output.waitFor();
   assert.equal(times(await output.textContent(), 'tester begins'), 1);
+  await other.context().close();
 });

@@ -37,12 +37,15 @@ test('a file without tasks starts teams, and the dialog says what was refused', 
 });
 
 test('an agent that wants to use a tool waits for you, on its card and in the timeline', async () => {
-  await need().getByText(/^wants to use deploy/).waitFor();
+  await need().getByText(/^wants to use deploy.*production/).waitFor();
+  await need().getByLabel('Input of deploy').waitFor();
   await need().getByText(/^· asked /).waitFor();
   await card('deployer').getByText('waits for you').waitFor();
   assert.equal(await card('deployer').getAttribute('data-status'), 'blocked');
   await card('deployer').click();
   await page.locator('.inspector-head .badge', { hasText: 'waits for you' }).waitFor();
+  const why = await page.locator('.inspector-head .why').textContent();
+  assert.match(why, /waits for you: may it use deploy.*production.*\? · [\d.]+ (ms|s)$/);
   await page.keyboard.press('2');
   await page.getByRole('img', { name: /^waited for you: to use deploy/ }).waitFor({ state: 'attached' });
 });
@@ -91,9 +94,75 @@ test('a question is answered, and the report of the completed team stands under 
   await question.waitFor({ state: 'detached' });
   await page.getByRole('log').or(page.locator('.inspector pre')).getByText('Blue').first().waitFor();
   await page.getByRole('region', { name: 'Report' }).getByText('reported: The house is painted.').waitFor();
+  await page.getByRole('region', { name: 'Report' }).getByRole('link', { name: 'Read it on the board' }).waitFor();
   await page.locator('.card[data-agent="lead"][data-status="completed"]').waitFor();
   const head = await page.locator('.inspector-head .row').first().textContent();
   assert.ok(head.includes('✓ completed') && !/idle|disconnected/.test(head), head);
+});
+
+test('an agent that had no turn is the same on its card, on the board and in the palette, and its row has dashes', async () => {
+  const { tasks } = await call(house, 'GET', `/api/v1/runs/${team}`);
+  const { status } = tasks.find((one) => one.agent === 'greeter');
+  assert.notEqual(status, 'idle');
+  await page.locator(`.card[data-agent="greeter"][data-status="${status}"]`).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: `greeter ${status}` }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('2');
+  await page.getByRole('img', { name: /^waited, and had no turn/ }).waitFor({ state: 'attached' });
+  await page.keyboard.press('1');
+});
+
+test('a message is edited in a fork, and shown as edited there', async () => {
+  await page.goto(`${house.base}/r/${team}/t/deployer/1/1`);
+  await page.getByRole('tab', { name: 'Mail' }).click();
+  const letter = page.locator('.envelope-item', { hasText: 'Deploy it.' });
+  await letter.getByRole('button', { name: 'Edit in a fork' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Fork from deployer/1/1' });
+  const text = dialog.getByRole('textbox', { name: 'Message of lead to deployer' });
+  await text.waitFor();
+  assert.equal(await text.inputValue(), 'Deploy it.');
+  await check(page, 'the dialog that edits a message');
+  await dialog.getByRole('combobox', { name: 'Edit' }).selectOption('');
+  await dialog.getByRole('textbox', { name: 'Prompt of deployer/1/1' }).waitFor();
+  await dialog.getByRole('combobox', { name: 'Edit' }).selectOption({ index: 1 });
+  await text.fill('Deploy it on Monday.');
+  await dialog.getByRole('button', { name: 'Fork' }).click();
+  await page.waitForURL((url) => url.pathname.startsWith('/r/20') && !url.pathname.includes(team));
+  const fork = new URL(page.url()).pathname.split('/')[2];
+  await need().waitFor();
+  await page.keyboard.press('3');
+  await page.getByRole('button', { name: /^lead to deployer, .*: \(edited.*\) Deploy it on Monday\./ }).click();
+  await page.locator('.envelope-item.open').getByText(/^edited/).waitFor();
+  const { mail } = await call(house, 'GET', `/api/v1/runs/${fork}/mail?agent=deployer`);
+  assert.ok(mail.some((one) => one.payload.message === 'Deploy it on Monday.' && one.receipt.edited.by === 'person'), JSON.stringify(mail));
+  const { prompt_text: prompt } = await call(house, 'GET', `/api/v1/runs/${fork}/turns/deployer/1/1`);
+  assert.ok(prompt.includes('Deploy it on Monday.'), prompt);
+  await call(house, 'POST', `/api/v1/runs/${fork}/cancel`, {});
+});
+
+test('the palette answers what agents ask', async () => {
+  await page.goto(house.base);
+  await page.getByRole('button', { name: 'Start a run' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Do anything' }).fill('start a team');
+  await page.keyboard.press('Enter');
+  await page.getByRole('textbox', { name: 'Goal of the team' }).fill('Paint the house');
+  await page.keyboard.press('Enter');
+  await need().waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Do anything' }).fill('approve deployer');
+  await page.keyboard.press('Enter');
+  await page.getByText('Approved.').waitFor();
+  await page.getByRole('article', { name: 'Question of lead' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Do anything' }).fill('answer lead');
+  await page.keyboard.press('Enter');
+  await page.getByRole('textbox', { name: 'Your answer to lead' }).fill('Green');
+  await page.keyboard.press('Enter');
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
+  await page.goto(`${house.base}/r/${team}/a/lead`);
+  await card('lead').waitFor();
 });
 
 test('the palette of a completed run offers no retry, and axe finds nothing wrong with it', async () => {
@@ -126,7 +195,7 @@ async function start(kind, text) {
   await page.goto(house.base);
   await page.getByRole('button', { name: 'Start a run' }).click();
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
-  await dialog.getByRole('radio', { name: kind }).click();
+  await dialog.getByRole('radio', { name: kind, exact: true }).click();
   await dialog.getByRole('textbox').fill(text);
   await dialog.getByRole('button', { name: 'Start', exact: true }).click();
   await page.waitForURL(/\/r\/20/);

@@ -99,6 +99,7 @@ export async function follow(address: string, last: string | undefined, listener
       listener.connection('lost', problem instanceof Refusal ? problem : undefined);
     } finally {
       clearTimeout(timer);
+      attempt.abort(); // also after an error of the listener, so that no old connection stays open
     }
     await new Promise((resolve) => setTimeout(resolve, delays[Math.min(failures, delays.length - 1)]));
     failures++;

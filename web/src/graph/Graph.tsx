@@ -60,7 +60,7 @@ function Canvas() {
     target: arrow.to,
     type: 'mail',
     focusable: false,
-    data: { arrow, flights: along(flights, arrow) },
+    data: { arrow, flights: along(flights, arrow), look: lookOf(arrow, selected, paths.length) },
     markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
     markerStart: arrow.both ? { type: MarkerType.ArrowClosed, width: 16, height: 16, orient: 'auto-start-reverse' } : undefined,
   })));
@@ -76,7 +76,7 @@ function Canvas() {
   const width = useFlow((state) => state.width);
   useEffect(() => {
     if (size === 0 || width === 0) return;
-    const timer = setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: widest() }));
+    const timer = setTimeout(() => void flow.fitView(fitOf(size)));
     return () => clearTimeout(timer);
   }, [flow, size, width]); // the window changes it, and the inspector beside the graph
 
@@ -105,6 +105,7 @@ function Canvas() {
       minZoom={0.08}
       maxZoom={2}
       fitView
+      fitViewOptions={fitOf(size)}
       proOptions={{ hideAttribution: true }}
     >
       <Background gap={24} size={1} />
@@ -116,7 +117,7 @@ function Canvas() {
           onClick={() => {
             setPlaces({});
             writePlaces(run, {});
-            setTimeout(() => void flow.fitView({ padding: 0.12, maxZoom: widest() }));
+            setTimeout(() => void flow.fitView(fitOf(size)));
           }}
         >
           ↺
@@ -127,8 +128,8 @@ function Canvas() {
   );
 }
 
-/** widest is how large a small graph becomes: as large as it can be read well, and larger on a large screen. */
-const widest = () => (innerWidth > 2800 ? 2 : innerWidth > 2000 ? 1.7 : 1.1);
+/** fitOf is how the whole graph is shown: a small one as large as it can be read well, and a large one with little room around it. */
+const fitOf = (size: number) => ({ padding: size > 60 ? 0.03 : 0.12, maxZoom: innerWidth > 2800 ? 2 : innerWidth > 2000 ? 1.7 : 1.1 });
 
 /** useSame returns a list whose entries are the objects of before where nothing about them has changed, so that only the others are drawn again. */
 function useSame<T extends { id: string }>(list: T[]): T[] {
@@ -155,6 +156,9 @@ function usePositions(shown: Card[], paths: Arrow[]): Record<string, Point> {
     );
   }, [key]);
 }
+
+/** lookOf stresses the edges of the selected card. Where there are many edges, the others are faint. */
+const lookOf = (arrow: Arrow, selected: string | undefined, count: number) => (selected && (arrow.from === selected || arrow.to === selected) ? 'chosen' : count > 60 ? 'faint' : '');
 
 const along = (flights: Flight[], arrow: Arrow) =>
   flights.filter((flight) => (flight.from === arrow.from && flight.to === arrow.to) || (flight.from === arrow.to && flight.to === arrow.from));

@@ -1,4 +1,4 @@
-import { BaseEdge, EdgeLabelRenderer, getBezierPath, type EdgeProps } from '@xyflow/react';
+import { BaseEdge, EdgeLabelRenderer, getBezierPath, useStore as useFlow, type EdgeProps } from '@xyflow/react';
 import type { Flight } from '../store/run';
 import type { Arrow } from './model';
 
@@ -8,10 +8,11 @@ export function MailEdge(props: EdgeProps) {
   const arrow = props.data?.arrow as Arrow;
   const flights = (props.data?.flights ?? []) as Flight[];
   const [path, labelX, labelY] = getBezierPath({ sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition });
-  const label = arrow.label ?? (arrow.handoffs > 0 ? String(arrow.handoffs) : undefined);
+  const far = useFlow((state) => state.transform[2] < 0.5);
+  const label = far ? undefined : (arrow.label ?? (arrow.handoffs > 0 ? String(arrow.handoffs) : undefined));
   return (
     <>
-      <BaseEdge id={id} path={path} markerEnd={markerEnd} markerStart={markerStart} className={flights.length > 0 ? 'edge busy' : arrow.handoffs > 0 ? 'edge used' : 'edge'} />
+      <BaseEdge id={id} path={path} markerEnd={markerEnd} markerStart={markerStart} className={`edge ${String(props.data?.look ?? '')} ${flights.length > 0 ? 'busy' : arrow.handoffs > 0 ? 'used' : ''}`} />
       {flights.map((flight) => (
         <g key={flight.id} className="envelope" data-flight={`${flight.from} ${flight.to}`}>
           <path d="M-8 -5.5h16v11h-16z M-8 -5.5l8 6l8 -6" />

@@ -45,6 +45,9 @@ export function cards(report: Report, agents: Agent[]): Card[] {
   return quiet.map((agent) => ({ id: agent.name, title: agent.name, agent: agent.name, sub: model(agent), status: statusOf(report, agent), asks: asksNow(report, agent), live: agent, task: tasks.get(agent.name) }));
 }
 
+/** Conditions of dependencies, in words. The ordinary ones have none: a task of a file waits for an end, and one of a line for success. */
+const conditions: Record<string, string | undefined> = { success: 'if it completes', failure: 'if it fails', always: 'however it ends' };
+
 /** arrows returns the edges of the graph: dependencies of a pipeline, or allowed paths and the way that mail took. */
 export function arrows(report: Report): Arrow[] {
   const found = new Map<string, Arrow>();
@@ -59,7 +62,7 @@ export function arrows(report: Report): Arrow[] {
     if (!found.has(id)) found.set(id, { id, from, to, both: false, handoffs: 0, ...more });
   };
   if (isPipeline(report)) {
-    for (const task of report.tasks) for (const needed of task.depends_on ?? []) add(needed.task, task.name, { label: needed.condition === 'success' ? undefined : needed.condition });
+    for (const task of report.tasks) for (const needed of task.depends_on ?? []) add(needed.task, task.name, { label: conditions[needed.condition] });
     return [...found.values()];
   }
   for (const edge of report.edges) add(edge.from, edge.to, { both: edge.both ?? false, handoffs: edge.handoffs });

@@ -8,6 +8,7 @@ import { isOver } from '../lib/status';
 import { sentence } from '../lib/why';
 import { actOnAgent, type AgentAction } from '../store/actions';
 import { useFeatures } from '../store/features';
+import { useMoment } from '../store/moment';
 import { runStore } from '../store/run';
 import { useStore } from '../store/store';
 import { useTurn } from '../store/turns';
@@ -46,7 +47,7 @@ export function Inspector({ report }: { report: Report }) {
   return (
     <section className="inspector" aria-label={`Agent ${name}`}>
       <Head report={report} name={name} agent={agent} acts={!exported && now} waits={agent?.waits ?? report.tasks.find((task) => task.agent === name)?.waits ?? []} />
-      <TurnPicker turns={turns} chosen={chosen} listed={listed} forks={report.run.kind !== 'line'} />
+      <TurnPicker report={report} turns={turns} chosen={chosen} listed={listed} />
       <Tabs tab={tab} setTab={setTab} />
       <div className="inspector-body" role="tabpanel" id="inspector-panel" aria-label={tab} tabIndex={0}>
         {full.problem && tab !== 'Mail' && <p className="refusal">{full.problem.message}</p>}
@@ -89,6 +90,7 @@ function Tabs({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
 
 function Head({ report, name, agent, acts, waits }: { report: Report; name: string; agent?: Agent; acts: boolean; waits: Wait[] }) {
   const now = useNow();
+  const moment = useMoment(report);
   const over = isOver(report.run.status);
   const status = statusOf(report, agent);
   const asks = asksNow(report, agent);
@@ -115,7 +117,7 @@ function Head({ report, name, agent, acts, waits }: { report: Report; name: stri
         <p className={wait.for === 'mail' ? 'dim small' : 'why small'} key={index}>
           {wait.for !== 'mail' && <span aria-hidden="true">◌ </span>}
           {sentence(wait)}
-          {wait.since && <span className="dim"> for {duration(now - ms(wait.since))}</span>}
+          {wait.since && <span className="dim"> · {duration(moment - ms(wait.since))}</span>}
         </p>
       ))}
       {agent?.reason && <p className="why small">{agent.reason}</p>}
@@ -145,8 +147,9 @@ function AgentActions({ run, agent }: { run: string; agent: Agent }) {
   );
 }
 
-function TurnPicker({ turns, chosen, listed, forks }: { turns: Turn[]; chosen?: Turn; listed: boolean; forks: boolean }) {
+function TurnPicker({ report, turns, chosen, listed }: { report: Report; turns: Turn[]; chosen?: Turn; listed: boolean }) {
   const can = useFeatures();
+  const now = useMoment(report);
   if (!chosen) return <p className="dim turn-picker">{listed ? 'No turn yet.' : 'Reading the turns…'}</p>;
   const at = turns.indexOf(chosen);
   const step = (by: number) => {
@@ -168,9 +171,9 @@ function TurnPicker({ turns, chosen, listed, forks }: { turns: Turn[]; chosen?: 
       <button className="quiet icon" onClick={() => step(1)} disabled={at < 0 || at >= turns.length - 1} aria-label="The turn after">
         ›
       </button>
-      <span className="dim small num">{chosen.started ? duration((chosen.ended ? ms(chosen.ended) : Date.now()) - ms(chosen.started)) : ''}</span>
+      <span className="dim small num">{chosen.started ? duration((chosen.ended ? ms(chosen.ended) : now) - ms(chosen.started)) : ''}</span>
       <span className="grow" />
-      {can.fork && forks && (
+      {can.fork && report.run.kind !== 'line' && (
         <button className="quiet small" onClick={() => ui.set({ dialog: { kind: 'fork', turn: chosen.id } })} title="Start a new run from here">
           Fork
         </button>

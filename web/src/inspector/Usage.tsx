@@ -51,7 +51,7 @@ export function Usage({ agent, turn, turns }: { agent?: Agent; turn?: Turn; turn
 }
 
 const rows: [string, (usage?: Used) => string][] = [
-  ['calls', (usage) => String(usage?.calls ?? '')],
+  ['turns', (usage) => String(usage?.calls ?? '')],
   ['input tokens', (usage) => (usage?.input_tokens ? count(usage.input_tokens) : '')],
   ['of them cached', (usage) => (usage?.cached_tokens ? count(usage.cached_tokens) : '')],
   ['output tokens', (usage) => (usage?.output_tokens ? count(usage.output_tokens) : '')],

@@ -12,6 +12,6 @@ export const asksNow = (report: Report, agent?: Agent): boolean =>
 export function statusOf(report: Report, agent?: Agent): string {
   if (asksNow(report, agent)) return 'blocked';
   if (agent?.status !== 'idle' || !isOver(report.run.status)) return agent?.status ?? '';
-  const ended = report.tasks.filter((task: Task) => task.agent === agent.name && isOver(task.status));
+  const ended = report.tasks.filter((task: Task) => task.agent === agent.name && (isOver(task.status) || task.status === 'skipped'));
   return ended.at(-1)?.status ?? agent.status;
 }

@@ -29,13 +29,13 @@ export function count(n: number): string {
 
 export const tokens = (usage?: Usage): number => (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
 
-/** cost says what was used: money where it is known, else tokens, else calls. */
+/** cost says what was used: money where it is known, else tokens, else turns: the server counts one call for each. */
 export function cost(usage?: Usage): string {
   if (!usage) return '';
   const about = usage.estimated ? '~' : '';
   if (usage.usd) return `${about}$${usage.usd < 0.1 ? usage.usd.toFixed(4) : usage.usd.toFixed(2)}`;
   if (tokens(usage) > 0) return `${about}${count(tokens(usage))} tokens`;
-  return usage.calls ? `${usage.calls} ${usage.calls === 1 ? 'call' : 'calls'}` : '';
+  return usage.calls ? `${usage.calls} ${usage.calls === 1 ? 'turn' : 'turns'}` : '';
 }
 
 export function duration(ms: number): string {
@@ -53,6 +53,14 @@ export const ms = (time?: string): number => (time ? Date.parse(time) : NaN);
 /** Times are shown in the reader's time zone and language. */
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** clockTo returns a function that writes a time of the day with the parts of a second that a step of this many milliseconds needs. */
+export function clockTo(step: number): (time: number) => string {
+  if (step >= 1000) return clockOf;
+  const digits = step >= 100 ? 1 : step >= 10 ? 2 : 3;
+  const fine = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: digits });
+  return (time) => fine.format(new Date(time));
+}
 
 export const clockOf = (time?: string | number): string => (time === undefined || time === '' ? '' : clock.format(new Date(time)));
 export const dayOf = (time?: string): string => (time ? day.format(new Date(time)) : '');

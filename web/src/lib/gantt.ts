@@ -1,6 +1,7 @@
 import type { Report, Turn } from '../api/types';
 import type { Pause } from '../store/asked';
 import { excerpt, ms } from './format';
+import { whyOf } from './why';
 
 /** A Bar is a turn on the time axis. */
 export interface Bar {
@@ -65,8 +66,10 @@ export function chartOf(report: Report, now: number, pauses: Pause[] = []): Char
       if (bar.from - before > 1) row.gaps.push({ from: before, to: bar.from, after: bar.turn, why: whyGap(cause, report) });
       before = Math.max(before, bar.to);
     }
-    const waits = report.agents.find((agent) => agent.name === row.agent)?.waits;
-    if (waits?.[0] && before < end) row.gaps.push({ from: before, to: end, why: 'now' });
+    const waits = report.agents.find((agent) => agent.name === row.agent)?.waits ?? report.tasks.find((task) => task.agent === row.agent)?.waits;
+    const why = whyOf(waits);
+    if (why && before < end) row.gaps.push({ from: before, to: end, why });
+    else if (row.bars.length === 0 && !report.older?.turns) row.gaps.push({ from: before, to: end, why: 'waited, and had no turn' });
   }
   return { rows: [...rows.values()], leads, from: start, to: end };
 }

@@ -27,7 +27,8 @@ export function sentence(wait: Wait): string {
     case 'limit':
       return `waits for the limit of ${wait.provider ?? 'its provider'} to reset`;
     case 'person':
-      return wait.reason ? `waits for you: ${wait.reason}` : 'waits for you';
+      // The terminal's command stands at the end. The page has buttons for it.
+      return wait.reason ? `waits for you: ${wait.reason.replace(/ swarm approve \S+$/, '')}` : 'waits for you';
     case 'pause':
       return 'is paused';
     case 'mail':

@@ -7,7 +7,13 @@ import { FileDiff } from './FileDiff';
 /** DiffList shows the files that a turn, or a whole run, changed. */
 export function DiffList({ run, turn, author, status, narrow }: { run: string; turn?: string; author?: string; status?: string; narrow?: boolean }) {
   const loaded = useLoaded(`${run} ${turn ?? ''} ${status ?? ''}`, (signal) => loadDiff(run, turn, signal), turn ?? run);
-  if (loaded.problem) return <p className="dim">{loaded.problem.message}</p>;
+  if (loaded.problem)
+    return (
+      <p className="dim">
+        {loaded.problem.message}
+        {loaded.problem.hint && <span className="small"> · {loaded.problem.hint}</span>}
+      </p>
+    );
   if (!loaded.value) return <p className="dim">Reading the changes…</p>;
   const { files } = loaded.value;
   if (files.length === 0) return <p className="dim">No file was changed.</p>;

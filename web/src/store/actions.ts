@@ -25,8 +25,10 @@ export const actOnAgent = (id: string, agent: string, action: AgentAction) =>
   attempt(unwrap(client.POST('/api/v1/runs/{id}/nodes/{agent}/{action}', { params: { path: { id, agent, action } } })), `${agent} ${done[action]}`);
 
 export const sendMessage = (id: string, to: string, text: string, how: 'queue' | 'interrupt') =>
-  attempt(unwrap(client.POST('/api/v1/runs/{id}/messages', { ...runAt(id), body: { to, text, interrupt: how === 'interrupt' } })), (sent) =>
-    how === 'interrupt' ? `Message ${sent.id} is stored, and ${to}'s turn is cut for it.` : `Message ${sent.id} is stored for ${to}'s next turn.`,
+  attempt(
+    unwrap(client.POST('/api/v1/runs/{id}/messages', { ...runAt(id), body: { to, text, interrupt: how === 'interrupt' } })),
+    how === 'interrupt' ? `${to}'s turn is cut. Its next one begins with your message.` : `${to} reads it in its next turn.`,
+    (sent) => ({ title: 'Show its receipt', to: { run: id, view: 'conversation', message: sent.id } }),
   );
 
 export const answerQuestion = (id: string, to: string, question: string, text: string) =>
@@ -47,14 +49,20 @@ async function shown(begun: Promise<{ run: string }>, done: string): Promise<Ref
 }
 
 /** begin starts a run and shows it. */
-export const begin = (wanted: Wanted) => shown(unwrap(client.POST('/api/v1/runs', { body: wanted })), 'The run has begun.');
+export const begin = (wanted: Wanted): Promise<Refusal | undefined> => shown(unwrap(client.POST('/api/v1/runs', { body: wanted })), 'The run has begun.');
+
+/** exportOf is where the run's file is, and what it is called. */
+export const exportOf = (id: string, format: 'html' | 'json') => ({ href: `/api/v1/runs/${encodeURIComponent(id)}/export?format=${format}`, download: `${id}.${format}` });
+
+/** exportRun saves a run as one file. */
+export const exportRun = (id: string, format: 'html' | 'json') => Object.assign(document.createElement('a'), exportOf(id, format)).click();
 
 export const retryRun = (id: string, from?: string) =>
   attempt(
     unwrap(client.POST('/api/v1/runs/{id}/retry', { ...runAt(id), body: { from } })).then((begun) => begun.run !== id && go({ run: begun.run })),
-    'What failed is tried again.',
+    from ? `${from} runs again, and all that depends on it.` : 'What failed is tried again.',
   );
 
-/** forkRun starts a run that begins where a turn began, and shows it. */
-export const forkRun = (id: string, at: string, edit?: string) =>
-  shown(unwrap(client.POST('/api/v1/runs/{id}/fork', { ...runAt(id), body: { at, edit } })), `A new run goes on from ${at}.`);
+/** forkRun starts a run that begins where a turn began, and shows it. The edit is the turn's prompt, or the text of a message. */
+export const forkRun = (id: string, at: string, edit?: string, message?: string) =>
+  shown(unwrap(client.POST('/api/v1/runs/{id}/fork', { ...runAt(id), body: { at, edit, message } })), `A new run goes on from ${at}.`);

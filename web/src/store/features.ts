@@ -1,7 +1,10 @@
 import { exported } from '../lib/route';
 import { Store, useStore } from './store';
 
-/** Features are what the server can do, by its own description. The page shows no button that leads nowhere. */
+/**
+ * Features are what the server can do, by its own description. The page shows no button that leads nowhere. The slider has
+ * its place from the beginning, so that nothing moves when the description comes.
+ */
 export interface Features {
   past: boolean;
   diff: boolean;
@@ -9,7 +12,7 @@ export interface Features {
   export: boolean;
 }
 
-export const features = new Store<Features>({ past: false, diff: exported, fork: false, export: false });
+export const features = new Store<Features>({ past: !exported, diff: exported, fork: false, export: false });
 
 interface Description {
   paths: Record<string, { parameters?: unknown[]; get?: { parameters?: { name?: string }[] } }>;

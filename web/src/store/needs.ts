@@ -16,7 +16,7 @@ function places(): Place[] {
   const found: Place[] = [];
   if (here.id && routeNow().run) {
     for (const approval of here.report?.run.approvals ?? []) {
-      found.push({ run: here.id, key: approval.id, agent: approval.agent });
+      if (!approval.auto) found.push({ run: here.id, key: approval.id, agent: approval.agent });
     }
   }
   for (const run of runsStore.get().runs) {

@@ -48,13 +48,22 @@ export function watchRun(id: string, at?: number): () => void {
   }
   const refresh = refresher(id, at, stop.signal);
   current = refresh;
-  void refresh.first().then((seq) => {
+  void begin(refresh, stop.signal).then((seq) => {
     if (stop.signal.aborted || seq === undefined) return;
     if (at !== undefined) return runStore.set({ connection: 'ended' });
     const address = `/api/v1/stream/sse?workflow_id=${encodeURIComponent(id)}&names=ours&after=${seq}`;
     return follow(address, String(seq), listener(refresh), stop.signal);
   });
   return () => stop.abort();
+}
+
+/** begin reads the run for the first time, and again until the server can be reached. It returns the number of its last event. */
+async function begin(refresh: Refresher, signal: AbortSignal): Promise<number | undefined> {
+  for (;;) {
+    const seq = await refresh.first();
+    if (seq !== undefined || signal.aborted || !runStore.get().problem?.passes) return seq;
+    await new Promise((resolve) => setTimeout(resolve, afterFailure));
+  }
 }
 
 interface Refresher {
@@ -73,6 +82,9 @@ export function showOlder(): void {
 /** How long the page waits for the lists of a run before it shows the run without them. */
 const patience = 200;
 
+/** How long the page waits after a reading without an answer. */
+const afterFailure = 2000;
+
 /**
  * refresher reads the picture that the server folded. The picture without its lists is small and is read at once after an
  * event. The server collects the lists from the whole log, so they are read with a pause of four times what the last
@@ -80,14 +92,17 @@ const patience = 200;
  */
 function refresher(id: string, at: number | undefined, signal: AbortSignal): Refresher {
   const ask = (query: { at?: number; lists?: boolean; last?: number }) => unwrap(client.GET('/api/v1/runs/{id}', { params: { path: { id }, query }, signal }));
-  const take = async (asked: Promise<Report>, put: (fresh: Report) => unknown) => {
+  // take returns whether the reading is done: one that had no answer is not.
+  const take = async (asked: Promise<Report>, put: (fresh: Report) => unknown): Promise<boolean> => {
     try {
       const fresh = await asked;
       if (!signal.aborted) put(fresh);
+      return true;
     } catch (problem) {
-      if (signal.aborted) return;
+      if (signal.aborted) return true;
       noticeRefusal(problem);
       runStore.set({ problem: problem as Refusal });
+      return !(problem as Refusal).passes;
     }
   };
   const shown = (report: Report, more: Partial<RunState> = {}) =>
@@ -103,7 +118,7 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
     });
   const pictureSoon = paced(picture, 30, 1, signal);
   const listsSoon = paced(lists, 150, 4, signal);
-  const listsLater = paced(() => new Promise((done) => setTimeout(() => done(listsSoon()), 60)), 0, 0, signal); // the picture goes first
+  const listsLater = paced(() => new Promise((done) => setTimeout(() => done(listsSoon().then(() => true)), 60)), 0, 0, signal); // the picture goes first
   return {
     async first() {
       let whole = false;
@@ -120,8 +135,8 @@ function refresher(id: string, at: number | undefined, signal: AbortSignal): Ref
   };
 }
 
-/** paced returns a function that has something read soon: one reading at a time, and a pause after each. */
-function paced(read: () => Promise<void>, least: number, times: number, signal: AbortSignal): () => Promise<void> {
+/** paced returns a function that has something read soon: one reading at a time, and a pause after each. What failed is read again. */
+function paced(read: () => Promise<boolean>, least: number, times: number, signal: AbortSignal): () => Promise<void> {
   let busy = false;
   let again = false;
   return async function soon() {
@@ -129,11 +144,11 @@ function paced(read: () => Promise<void>, least: number, times: number, signal: 
     if (busy || signal.aborted) return;
     busy = true;
     const begun = performance.now();
-    await read();
-    const pause = Math.max(least, times * (performance.now() - begun));
+    const done = await read();
+    const pause = done ? Math.max(least, times * (performance.now() - begun)) : afterFailure;
     setTimeout(() => {
       busy = false;
-      if (again) void soon();
+      if (again || !done) void soon();
     }, pause);
   };
 }

@@ -1,7 +1,7 @@
 import { client, unwrap, type Refusal } from '../api/client';
 import { follow, type Connection } from '../api/sse';
 import type { Summary } from '../api/types';
-import { isOver } from '../lib/status';
+import { isLeft, isOver } from '../lib/status';
 import { noticeRefusal } from './session';
 import { Store } from './store';
 
@@ -82,14 +82,14 @@ export interface Need {
 
 export const needsOf = (run: Summary): Need[] => run.needs ?? [];
 
-/** groups orders runs as a person wants them: what waits for them first, then what runs, then the rest. */
+/** groups orders runs as a person wants them: what waits for them first, then what runs, then what was left, then the rest. */
 export function groups(runs: Summary[]): { title: string; runs: Summary[] }[] {
   const needy = runs.filter((run) => needsOf(run).length > 0);
-  const busy = runs.filter((run) => needsOf(run).length === 0 && !isOver(run.status));
-  const rest = runs.filter((run) => needsOf(run).length === 0 && isOver(run.status));
+  const others = runs.filter((run) => needsOf(run).length === 0);
   return [
     { title: 'Needs you', runs: needy },
-    { title: 'Running', runs: busy },
-    { title: 'Ended', runs: rest },
+    { title: 'Running', runs: others.filter((run) => !isOver(run.status) && !isLeft(run.status)) },
+    { title: 'Interrupted', runs: others.filter((run) => isLeft(run.status)) },
+    { title: 'Ended', runs: others.filter((run) => isOver(run.status)) },
   ].filter((group) => group.runs.length > 0);
 }

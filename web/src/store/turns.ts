@@ -27,15 +27,24 @@ export function useTurn(run: string, turn: string | undefined, status: string | 
 /** useLoaded reads something when its key changes. A change of what it belongs to forgets the old value at once. */
 export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal) => Promise<T>, of?: string): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T> & { of?: string }>({});
+  const [tries, setTries] = useState(0);
   useEffect(() => {
     if (!key) return setLoaded({});
     const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
     load(stop.signal).then(
       (value) => !stop.signal.aborted && setLoaded({ value, of }),
-      (problem) => !stop.signal.aborted && setLoaded({ problem: problem as Refusal, of }),
+      (problem: Refusal) => {
+        if (stop.signal.aborted) return;
+        setLoaded({ problem, of });
+        if (problem.passes) timer = setTimeout(() => setTries(tries + 1), 2000);
+      },
     );
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
     // The key says when to read again.
-  }, [key]);
+  }, [key, tries]);
   return loaded.of === of ? loaded : {};
 }

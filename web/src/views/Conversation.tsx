@@ -3,15 +3,16 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Envelope } from '../api/types';
 import { clockOf, excerpt } from '../lib/format';
 import { select, useRoute } from '../lib/route';
-import { receiptSigns, receiptWords } from '../lib/status';
+import { useScale } from '../lib/scale';
+import { editedWords, receiptSigns, receiptWords } from '../lib/status';
 import { runStore } from '../store/run';
 import { useStore } from '../store/store';
 import { Empty } from './Parts';
 import { agentOf } from './steps';
 
-const narrowest = 132;
-const widest = 280;
-const rowHeight = 46;
+/** Measures of the lanes and rows, in pixels. Times stand at the left of the first lane. */
+const measures = (scale: number) => ({ narrowest: 132 * scale, widest: 280 * scale, row: 46 * scale, time: 90 * scale });
+type Measures = ReturnType<typeof measures>;
 const mostLanes = 24;
 
 /** Conversation shows who told whom what, in order, with each envelope's receipt. */
@@ -19,13 +20,15 @@ export function Conversation() {
   const report = useStore(runStore, (s) => s.report);
   const box = useRef<HTMLDivElement>(null);
   const wide = useWide(box);
+  const size = measures(useScale());
   const route = useRoute();
   const envelopes = report?.envelopes ?? [];
   const names = useMemo(() => lanesOf(envelopes), [envelopes]);
-  const rows = useVirtualizer({ count: envelopes.length, getScrollElement: () => box.current, estimateSize: () => rowHeight, overscan: 12 });
+  const rows = useVirtualizer({ count: envelopes.length, getScrollElement: () => box.current, estimateSize: () => size.row, overscan: 12 });
+  useEffect(() => rows.measure(), [size.row]);
   const agent = agentOf(route);
   const sequence = wide > 700 && names.length <= mostLanes;
-  const lane = Math.max(narrowest, Math.min(widest, (wide - 100) / Math.max(1, names.length)));
+  const lane = Math.max(size.narrowest, Math.min(size.widest, (wide - size.time - 10) / Math.max(1, names.length)));
   useEffect(() => {
     const at = route.message ? envelopes.findIndex((one) => one.id === route.message) : -1;
     if (at >= 0) rows.scrollToIndex(at, { align: 'auto' });
@@ -35,21 +38,21 @@ export function Conversation() {
   return (
     <div className="conversation" ref={box} tabIndex={0} role="region" aria-label="Messages in order">
       {sequence && (
-        <div className="lanes" style={{ width: names.length * lane + 90 }}>
+        <div className="lanes" style={{ width: names.length * lane + size.time }}>
           {names.map((name, index) => (
-            <button key={name} className={name === agent ? 'lane selected' : 'lane'} style={{ left: 90 + index * lane, width: lane }} onClick={() => select({ agent: name })}>
+            <button key={name} className={name === agent ? 'lane selected' : 'lane'} style={{ left: size.time + index * lane, width: lane }} onClick={() => select({ agent: name })}>
               {excerpt(name, 16)}
             </button>
           ))}
         </div>
       )}
-      <div className="conversation-rows" style={{ height: rows.getTotalSize(), width: sequence ? names.length * lane + 90 : undefined }}>
-        {sequence && names.map((name, index) => <span key={name} className="lifeline" style={{ left: 90 + (index + 0.5) * lane }} aria-hidden="true" />)}
+      <div className="conversation-rows" style={{ height: rows.getTotalSize(), width: sequence ? names.length * lane + size.time : undefined }}>
+        {sequence && names.map((name, index) => <span key={name} className="lifeline" style={{ left: size.time + (index + 0.5) * lane }} aria-hidden="true" />)}
         {rows.getVirtualItems().map((item) => {
           const envelope = envelopes[item.index];
           if (!envelope) return null;
           return (
-            <Row key={item.key} envelope={envelope} top={item.start} names={sequence ? names : undefined} lane={lane} selected={route.message === envelope.id} dimmed={Boolean(agent) && !route.message && envelope.fromNodeId !== agent && envelope.toNodeId !== agent} />
+            <Row key={item.key} envelope={envelope} top={item.start} names={sequence ? names : undefined} lane={lane} size={size} selected={route.message === envelope.id} dimmed={Boolean(agent) && !route.message && envelope.fromNodeId !== agent && envelope.toNodeId !== agent} />
           );
         })}
       </div>
@@ -64,9 +67,9 @@ function lanesOf(envelopes: Envelope[]): string[] {
   return [...names];
 }
 
-function Row({ envelope, top, names, lane, selected, dimmed }: { envelope: Envelope; top: number; names?: string[]; lane: number; selected: boolean; dimmed: boolean }) {
+function Row({ envelope, top, names, lane, size, selected, dimmed }: { envelope: Envelope; top: number; names?: string[]; lane: number; size: Measures; selected: boolean; dimmed: boolean }) {
   const { receipt } = envelope;
-  const text = excerpt(envelope.payload.message, 140);
+  const text = `${receipt.edited ? `(${editedWords(receipt)}) ` : ''}${excerpt(envelope.payload.message, 140)}`;
   const label = `${envelope.fromNodeId} to ${envelope.toNodeId}, ${receiptWords[receipt.state]}: ${text}`;
   const mark = (
     <span className={receipt.state === 'undeliverable' ? 'tone-bad' : 'tone-active'} title={receiptWords[receipt.state]}>
@@ -74,10 +77,10 @@ function Row({ envelope, top, names, lane, selected, dimmed }: { envelope: Envel
     </span>
   );
   return (
-    <button className={`message${selected ? ' selected' : ''}${dimmed ? ' dimmed' : ''}`} aria-label={label} aria-pressed={selected} style={{ top, height: rowHeight }} onClick={() => select({ message: envelope.id })}>
+    <button className={`message${selected ? ' selected' : ''}${dimmed ? ' dimmed' : ''}`} aria-label={label} aria-pressed={selected} style={{ top, height: size.row }} onClick={() => select({ message: envelope.id })}>
       <span className="message-time dim num">{clockOf(envelope.createdAt)}</span>
       {names ? (
-        <Arrow lane={lane} from={names.indexOf(envelope.fromNodeId)} to={names.indexOf(envelope.toNodeId)} text={text} mark={mark} signal={envelope.kind === 'signal'} />
+        <Arrow lane={lane} time={size.time} from={names.indexOf(envelope.fromNodeId)} to={names.indexOf(envelope.toNodeId)} text={text} mark={mark} signal={envelope.kind === 'signal'} />
       ) : (
         <span className="message-plain">
           <span>
@@ -90,8 +93,8 @@ function Row({ envelope, top, names, lane, selected, dimmed }: { envelope: Envel
   );
 }
 
-function Arrow({ lane, from, to, text, mark, signal }: { lane: number; from: number; to: number; text: string; mark: React.ReactNode; signal: boolean }) {
-  const left = 90 + (Math.min(from, to) + 0.5) * lane;
+function Arrow({ lane, time, from, to, text, mark, signal }: { lane: number; time: number; from: number; to: number; text: string; mark: React.ReactNode; signal: boolean }) {
+  const left = time + (Math.min(from, to) + 0.5) * lane;
   const width = Math.max(0.5, Math.abs(to - from)) * lane;
   return (
     <span className={`arrow${to < from ? ' leftward' : ''}${signal ? ' signal' : ''}`} style={{ left, width }}>

@@ -1,7 +1,8 @@
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useRef, type ReactNode } from 'react';
 import { shortcuts } from '../lib/keys';
 import { useStore } from '../store/store';
 import { ui } from '../store/ui';
+import { useModal } from './modal';
 import { ForkForm } from './ForkForm';
 import { StartForm } from './StartForm';
 
@@ -12,7 +13,7 @@ export function Dialogs() {
   const dialog = useStore(ui, (s) => s.dialog);
   if (!dialog) return null;
   if (dialog.kind === 'start') return <Modal title="Start a run"><StartForm close={close} /></Modal>;
-  if (dialog.kind === 'fork') return <Modal title={`Fork from ${dialog.turn}`}><ForkForm turn={dialog.turn} close={close} /></Modal>;
+  if (dialog.kind === 'fork') return <Modal title={`Fork from ${dialog.turn}`}><ForkForm turn={dialog.turn} message={dialog.message} close={close} /></Modal>;
   return (
     <Modal title="Keys">
       <table className="keys">
@@ -34,12 +35,9 @@ export function Dialogs() {
 /** Modal is a dialog of the browser: it keeps the focus inside, and Escape closes it. */
 function Modal({ title, children }: { title: string; children: ReactNode }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const element = ref.current;
-    if (element && !element.open) element.showModal();
-  }, []);
+  useModal(ref, close);
   return (
-    <dialog ref={ref} className="modal" aria-label={title} onClose={close} onClick={(event) => event.target === ref.current && close()}>
+    <dialog ref={ref} className="modal" aria-label={title} onClick={(event) => event.target === ref.current && close()}>
       <div className="modal-inner">
         <header>
           <h2>{title}</h2>

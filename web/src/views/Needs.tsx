@@ -1,10 +1,12 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Approval, Report, Wait } from '../api/types';
 import { ago, excerpt, visible } from '../lib/format';
 import { useNow } from '../lib/now';
 import { select } from '../lib/route';
 import { isOver } from '../lib/status';
 import { answerApproval, answerQuestion } from '../store/actions';
+import { useStore } from '../store/store';
+import { ui } from '../store/ui';
 
 /** Needs shows what waits for the person in this run, with the buttons that end the waiting. */
 export function Needs({ report }: { report: Report }) {
@@ -24,7 +26,7 @@ export function Needs({ report }: { report: Report }) {
   );
 }
 
-interface Question {
+export interface Question {
   id: string;
   agent: string;
   text: string;
@@ -32,7 +34,7 @@ interface Question {
 }
 
 /** questionsOf finds messages to which an agent waits for a person's answer. */
-function questionsOf(report: Report): Question[] {
+export function questionsOf(report: Report): Question[] {
   const found: Question[] = [];
   if (isOver(report.run.status)) return found;
   const waits: [string, Wait][] = [];
@@ -52,8 +54,9 @@ function questionsOf(report: Report): Question[] {
   return found;
 }
 
-/** editable is what a person may change about a request: a spawn, an edge, or the plan of a swarm. */
-function editable(approval: Approval, report: Report): unknown {
+/** editable is what a person may change about a request: a spawn, an edge, the next attempt of a task, or the plan of a swarm. */
+export function editable(approval: Approval, report: Report): unknown {
+  if (approval.retry) return { inputs: approval.retry.inputs, note: '' };
   if (approval.id !== 'supervisor/plan') return approval.wish?.spawn ?? approval.wish?.edge;
   const subtasks = report.tasks.flatMap((task) => task.subtask ?? []);
   return { subtasks: subtasks.map(({ id, description, role, depends_on }) => ({ id, description, role, depends_on })) };
@@ -65,6 +68,17 @@ function ApprovalCard({ report, approval, now }: { report: Report; approval: App
   const [text, setText] = useState('');
   const [wrong, setWrong] = useState('');
   const edit = editable(approval, report);
+  const beginEdit = () => {
+    setText(JSON.stringify(edit, null, 2));
+    setMode('edit');
+  };
+  const wanted = useStore(ui, (s) => s.edits === approval.id);
+  useEffect(() => {
+    if (!wanted) return;
+    ui.set({ edits: undefined });
+    beginEdit();
+    // The palette asks for it once.
+  }, [wanted]);
   const approve = () => {
     if (mode !== 'edit') return void answerApproval(run, approval.id, true);
     try {
@@ -74,7 +88,7 @@ function ApprovalCard({ report, approval, now }: { report: Report; approval: App
     }
   };
   return (
-    <article className="need" id={`need-${approval.id}`} tabIndex={-1} aria-label={`Approval: ${approval.what}`}>
+    <article className="need" id={`need-${approval.id}`} tabIndex={-1} aria-label={`Approval: ${excerpt(approval.text, 120)}`}>
       <div className="need-text">
         <span className="tone-wait" aria-hidden="true">
           ?
@@ -82,7 +96,7 @@ function ApprovalCard({ report, approval, now }: { report: Report; approval: App
         <button className="linklike" onClick={() => select(approval.turn ? { turn: approval.turn } : { agent: approval.agent })}>
           {approval.agent}
         </button>
-        <span>wants to {excerpt(approval.what, 300)}</span>
+        <span>wants to {excerpt(approval.text, 400)}</span>
         <span className="dim">· asked {ago(approval.asked, now)}</span>
       </div>
       {approval.tool && approval.input !== undefined && <Input tool={approval.tool} input={approval.input} />}
@@ -101,14 +115,7 @@ function ApprovalCard({ report, approval, now }: { report: Report; approval: App
           </button>
         )}
         {mode === 'ask' && edit !== undefined && (
-          <button
-            onClick={() => {
-              setText(JSON.stringify(edit, null, 2));
-              setMode('edit');
-            }}
-          >
-            Edit
-          </button>
+          <button onClick={beginEdit}>Edit</button>
         )}
         {mode !== 'ask' && (
           <button className="quiet" onClick={() => setMode('ask')}>

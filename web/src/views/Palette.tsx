@@ -1,11 +1,18 @@
 import { Command } from 'cmdk';
-import { useEffect, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { excerpt } from '../lib/format';
 import { useStore } from '../store/store';
 import { ui } from '../store/ui';
 import { commandsOf, type Entry } from './commands';
+import { useModal } from './modal';
 
 const close = () => ui.set({ palette: false });
+
+/** act runs an entry after the palette is gone, which gives the focus back first. */
+function act(entry: Entry, text: string): void {
+  close();
+  setTimeout(() => entry.run(text));
+}
 
 /** Palette does everything that the page can do, by words. */
 export function Palette() {
@@ -18,25 +25,21 @@ function Opened() {
   const [entries] = useState(commandsOf);
   const [asks, setAsks] = useState<Entry>();
   const [text, setText] = useState('');
-  useEffect(() => {
-    if (dialog.current && !dialog.current.open) dialog.current.showModal();
-  }, []);
+  useModal(dialog, close);
   const choose = (entry: Entry) => {
     if (entry.asks) {
       setText('');
       return setAsks(entry);
     }
-    close();
-    entry.run('');
+    act(entry, '');
   };
   return (
-    <dialog ref={dialog} className="palette" aria-label="Do anything" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+    <dialog ref={dialog} className="palette" aria-label="Do anything" onClick={(event) => event.target === dialog.current && close()}>
       {asks ? (
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            close();
-            asks.run(text);
+            act(asks, text);
           }}
         >
           <input className="palette-input" aria-label={asks.asks} placeholder={asks.asks} value={text} onChange={(event) => setText(event.target.value)} autoFocus required />

@@ -1,10 +1,10 @@
 import { useEffect } from 'react';
 import { cost, dayOf, duration, excerpt, ms } from '../lib/format';
-import { useNow } from '../lib/now';
-import { exported, go, useRoute, views, type Route, type View } from '../lib/route';
+import { exported, go, routeNow, useRoute, views, type Route, type View } from '../lib/route';
 import { canRetry, isOver } from '../lib/status';
-import { cancelRun, closeRun, pauseRun, resumeRun, retryRun } from '../store/actions';
+import { cancelRun, closeRun, exportOf, pauseRun, resumeRun, retryRun } from '../store/actions';
 import { useFeatures } from '../store/features';
+import { useMoment } from '../store/moment';
 import { runStore, showOlder, watchRun } from '../store/run';
 import { useStore } from '../store/store';
 import { Graph } from '../graph/Graph';
@@ -56,7 +56,7 @@ export function RunPage({ id, at }: { id: string; at?: number }) {
       {report?.run.report && !at && (
         <section aria-label="Report" className="reason row">
           <span className="grow">reported: {excerpt(report.run.report, 240)}</span>
-          {route.view !== 'board' && <Link to={{ ...route, view: 'board' }}>Board</Link>}
+          {route.view !== 'board' && <Link to={{ ...route, view: 'board' }}>Read it on the board</Link>}
         </section>
       )}
       {problem && (!report || at) && <Refused problem={problem} />}
@@ -129,14 +129,14 @@ function Top({ id, report }: { id: string; report?: Report }) {
 }
 
 function Facts({ report }: { report: Report }) {
-  const now = useNow();
+  const moment = useMoment(report);
   const { run, usage } = report;
-  const end = run.ended ? ms(run.ended) : now;
   const budget = run.budget?.usd ? ` of $${run.budget.usd}` : run.budget?.calls ? ` · ${usage.calls ?? 0} of ${run.budget.calls} calls` : '';
   return (
     <span className="top-fact num dim wide-only" title={`started ${dayOf(run.started)}`}>
       {cost(usage)}
-      {budget} · {run.started ? duration(end - ms(run.started)) : ''}
+      {budget}
+      {run.started ? ` · ${duration(moment - ms(run.started))}` : ''}
     </span>
   );
 }
@@ -168,17 +168,12 @@ function RunActions({ id, status, kind }: { id: string; status: string; kind?: s
 
 function ExportMenu({ id }: { id: string }) {
   if (!useFeatures().export) return null;
-  const base = `/api/v1/runs/${encodeURIComponent(id)}/export?format=`;
   return (
     <details className="menu wide-only">
       <summary>Export</summary>
       <div className="menu-items">
-        <a href={`${base}html`} download={`${id}.html`}>
-          One HTML file
-        </a>
-        <a href={`${base}json`} download={`${id}.json`}>
-          JSON
-        </a>
+        <a {...exportOf(id, 'html')}>One HTML file</a>
+        <a {...exportOf(id, 'json')}>JSON</a>
       </div>
     </details>
   );
@@ -190,16 +185,11 @@ function ConnectionNote() {
   if (exported) return <span className="dim">exported file</span>;
   if (at)
     return (
-      <button className="quiet" onClick={() => go({ ...currentRoute(), at: undefined })}>
+      <button className="quiet" onClick={() => go({ ...routeNow(), at: undefined })}>
         the past, event {at} · back to now
       </button>
     );
   if (connection === 'lost') return <span className="tone-wait" role="status">connection lost, trying again</span>;
   if (connection === 'live') return <span className="dim live-note">live</span>;
   return null;
-}
-
-function currentRoute() {
-  const { id } = runStore.get();
-  return { run: id };
 }

@@ -2,13 +2,13 @@ import { useEffect, useRef, useState } from 'react';
 import type { Summary } from '../api/types';
 import { ago, cost, dayOf, duration, excerpt, ms } from '../lib/format';
 import { useNow } from '../lib/now';
-import { isOver } from '../lib/status';
+import { isLeft, isOver } from '../lib/status';
 import { groups, loadOlder, needsOf, runsStore, search } from '../store/runs';
 import { useStore } from '../store/store';
 import { ui } from '../store/ui';
 import { Empty, Link, Progress, Sign, Tools } from './Parts';
 
-/** Runs is the list of runs: what needs the person first, then what runs, then the rest. */
+/** Runs is the list of runs: what needs the person first, then what runs, then what was left, then the rest. */
 export function Runs() {
   const state = useStore(runsStore, (s) => s);
   const now = useNow();
@@ -115,7 +115,7 @@ function RunRow({ run, now }: { run: Summary; now: number }) {
           )}
         </span>
         <span className="run-cost num">{cost(run.usage)}</span>
-        <span className="run-time num dim">{run.started ? duration(end - ms(run.started)) : ''}</span>
+        <span className="run-time num dim">{run.started && !isLeft(run.status) ? duration(end - ms(run.started)) : ''}</span>
         <span className="run-state dim">{isOver(run.status) || needs.length === 0 ? run.status : 'needs you'}</span>
       </Link>
     </li>

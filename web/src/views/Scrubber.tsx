@@ -19,7 +19,7 @@ export function Scrubber() {
     timer.current = setTimeout(() => go({ ...routeNow(), at: to >= last ? undefined : to }, at === undefined ? 'push' : 'replace'), 80);
   };
   return (
-    <section className="scrubber" aria-label="Moment of the run">
+    <section className={at === undefined ? 'scrubber' : 'scrubber past'} aria-label="Moment of the run">
       <label className="only-read" htmlFor="moment">
         Moment of the run, by event
       </label>

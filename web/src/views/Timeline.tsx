@@ -1,45 +1,49 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
-import { clockOf, duration, excerpt } from '../lib/format';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import type { Report } from '../api/types';
+import { clockTo, duration, excerpt } from '../lib/format';
 import { chartOf, type Chart, type Gap } from '../lib/gantt';
-import { useNow } from '../lib/now';
 import { select, useRoute } from '../lib/route';
-import { isOver, toneOf } from '../lib/status';
-import { whyOf } from '../lib/why';
+import { useScale } from '../lib/scale';
+import { toneOf } from '../lib/status';
 import { usePauses } from '../store/asked';
+import { useMoment } from '../store/moment';
 import { runStore } from '../store/run';
 import { useStore } from '../store/store';
 import { Empty } from './Parts';
 import { agentOf } from './steps';
 
-const rowHeight = 34;
-const labelWidth = 128;
-const axis = 26;
+/** Measures of the chart, in pixels. */
+const measures = (scale: number) => ({ row: 34 * scale, label: 128 * scale, axis: 26 * scale, bar: 6 * scale, char: 7 * scale });
+type Measures = ReturnType<typeof measures>;
 
 /** Timeline is a Gantt chart: turns and waits of each agent, and what ended each wait. */
 export function Timeline() {
   const report = useStore(runStore, (s) => s.report);
+  return report ? <Zoomed report={report} /> : null;
+}
+
+function Zoomed({ report }: { report: Report }) {
   const box = useRef<HTMLDivElement>(null);
-  const [zoom, setZoom] = useState(1);
   const [width, setWidth] = useState(900);
-  const live = report !== undefined && !isOver(report.run.status);
-  const now = useNow(live ? 500 : 60_000);
+  const size = measures(useScale());
+  const moment = useMoment(report, 500);
   const pauses = usePauses(report);
-  const chart = useMemo(() => (report ? chartOf(report, live ? now : 0, pauses) : undefined), [report, live ? now : 0, pauses]);
+  const chart = useMemo(() => chartOf(report, moment, pauses), [report, moment, pauses]);
   useEffect(() => {
     if (!box.current) return;
-    const watch = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width - labelWidth - 16));
+    const watch = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width - size.label - 16));
     watch.observe(box.current);
     return () => watch.disconnect();
-  }, []);
-  if (!chart || !report) return null;
+  }, [size.label]);
+  const [zoom, setZoom] = useZoom(box, size.label, Math.max(200, width));
   const inner = Math.max(200, width) * zoom;
   return (
     <div className="timeline">
       <div className="row timeline-tools">
-        <button aria-label="Zoom out" onClick={() => setZoom(Math.max(1, zoom / 1.6))}>
+        <button aria-label="Zoom out" onClick={() => setZoom(zoom / 1.6)}>
           −
         </button>
-        <button aria-label="Zoom in" onClick={() => setZoom(Math.min(400, zoom * 1.6))}>
+        <button aria-label="Zoom in" onClick={() => setZoom(zoom * 1.6)}>
           +
         </button>
         <button onClick={() => setZoom(1)}>Whole run</button>
@@ -51,48 +55,72 @@ export function Timeline() {
         tabIndex={0}
         role="region"
         aria-label="Turns and waits in time"
-        onWheel={(event) => {
-          if (event.ctrlKey) setZoom((old) => Math.max(1, Math.min(400, old * (event.deltaY < 0 ? 1.2 : 1 / 1.2))));
-        }}
       >
-        {report.turns.length === 0 ? <Empty title="No turn has begun yet." /> : <Gantt chart={chart} inner={inner} />}
+        {report.turns.length === 0 ? <Empty title="No turn has begun yet." /> : <Gantt chart={chart} inner={inner} size={size} />}
       </div>
     </div>
   );
 }
 
-function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
+/** useZoom returns how wide the chart is, by its width of the whole run. What is under the pointer, or in the middle, stays there. */
+function useZoom(box: React.RefObject<HTMLDivElement | null>, label: number, whole: number): [number, (zoom: number) => void] {
+  const [zoom, setZoom] = useState(1);
+  const anchor = useRef({ share: 0, at: 0 });
+  const change = (next: number, at?: number) => {
+    const { scrollLeft = 0, clientWidth = 0 } = box.current ?? {};
+    const x = (at ?? label + (clientWidth - label) / 2) - label;
+    anchor.current = { share: (scrollLeft + x) / (whole * zoom), at: x };
+    setZoom(Math.max(1, Math.min(400, next)));
+  };
+  useLayoutEffect(() => {
+    if (box.current) box.current.scrollLeft = anchor.current.share * whole * zoom - anchor.current.at;
+    // Only the zoom moves the chart.
+  }, [zoom]);
+  useEffect(() => {
+    const element = box.current;
+    // React listens to wheels without a way to keep the browser from zooming the whole page.
+    const turn = (event: WheelEvent) => {
+      if (!event.ctrlKey || !element) return;
+      event.preventDefault();
+      change(zoom * (event.deltaY < 0 ? 1.2 : 1 / 1.2), event.clientX - element.getBoundingClientRect().left);
+    };
+    element?.addEventListener('wheel', turn, { passive: false });
+    return () => element?.removeEventListener('wheel', turn);
+  });
+  return [zoom, change];
+}
+
+function Gantt({ chart, inner, size }: { chart: Chart; inner: number; size: Measures }) {
   const route = useRoute();
   const agent = agentOf(route);
-  const agents = useStore(runStore, (s) => s.agents);
   const span = Math.max(1, chart.to - chart.from);
   const x = (time: number) => ((time - chart.from) / span) * inner;
   const rowOf = new Map(chart.rows.map((row, index) => [row.agent, index]));
-  const height = axis + chart.rows.length * rowHeight;
-  const now = new Map(agents.map((one) => [one.name, whyOf(one.waits)]));
-  const y = (row: number) => axis + row * rowHeight;
+  const height = size.axis + chart.rows.length * size.row;
+  const y = (row: number) => size.axis + row * size.row;
+  const { times, label } = ticks(chart.from, chart.to, inner, size);
   return (
-    <div className="gantt" style={{ width: labelWidth + inner + 8, height }}>
-      <div className="gantt-labels" style={{ width: labelWidth }}>
+    <div className="gantt" style={{ width: size.label + inner + 8, height }}>
+      <div className="gantt-labels" style={{ width: size.label }}>
         {chart.rows.map((row, index) => (
-          <button key={row.agent} className={row.agent === agent ? 'gantt-label selected' : 'gantt-label'} style={{ top: y(index), height: rowHeight }} onClick={() => select({ agent: row.agent })}>
+          <button key={row.agent} className={row.agent === agent ? 'gantt-label selected' : 'gantt-label'} style={{ top: y(index), height: size.row }} onClick={() => select({ agent: row.agent })}>
             {excerpt(row.agent, 18)}
           </button>
         ))}
       </div>
-      <svg width={inner + 8} height={height} role="group" aria-label="Gantt chart" style={{ left: labelWidth }}>
-        {ticks(chart.from, chart.to, inner).map((time) => (
+      <svg width={inner + 8} height={height} role="group" aria-label="Gantt chart" style={{ left: size.label }}>
+        {times.map((time) => (
           <g key={time} className="tick">
-            <line x1={x(time)} x2={x(time)} y1={axis - 6} y2={height} />
-            <text x={x(time) + 4} y={14}>
-              {clockOf(time)}
+            <line x1={x(time)} x2={x(time)} y1={size.axis - 6} y2={height} />
+            <text x={x(time) + 4} y={size.axis - 12}>
+              {label(time)}
             </text>
           </g>
         ))}
         {chart.rows.map((row, index) => (
           <g key={row.agent} className={row.agent === agent ? 'gantt-row selected' : 'gantt-row'}>
             {row.gaps.map((gap) => (
-              <Wait key={gap.from} gap={gap} x1={x(gap.from)} x2={x(gap.to)} y={y(index) + rowHeight / 2} why={gap.why === 'now' ? (now.get(row.agent) ?? 'waits') : gap.why} />
+              <Wait key={gap.from} gap={gap} x1={x(gap.from)} x2={x(gap.to)} y={y(index) + size.row / 2} char={size.char} />
             ))}
             {row.bars.map((bar) => (
               <g
@@ -105,12 +133,12 @@ function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
                 onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ') && select({ turn: bar.turn.id })}
               >
                 <title>{`${bar.turn.id} · ${bar.turn.status} · ${duration(bar.to - bar.from)}`}</title>
-                <rect x={x(bar.from)} y={y(index) + 6} width={Math.max(3, x(bar.to) - x(bar.from))} height={rowHeight - 12} rx={4} />
+                <rect x={x(bar.from)} y={y(index) + size.bar} width={Math.max(3, x(bar.to) - x(bar.from))} height={size.row - 2 * size.bar} rx={4} />
                 {bar.pauses.map((pause) => (
-                  <Paused key={pause.from} pause={pause} x1={x(pause.from)} x2={x(pause.to)} y={y(index)} />
+                  <Paused key={pause.from} pause={pause} x1={x(pause.from)} x2={x(pause.to)} y={y(index) + size.bar} height={size.row - 2 * size.bar} />
                 ))}
-                {x(bar.to) - x(bar.from) > 60 && (
-                  <text x={x(bar.from) + 7} y={y(index) + rowHeight / 2 + 4}>
+                {x(bar.to) - x(bar.from) > size.char * (bar.turn.id.length + 2) && (
+                  <text x={x(bar.from) + 7} y={y(index) + size.row / 2} dominantBaseline="central">
                     {bar.turn.id}
                   </text>
                 )}
@@ -122,7 +150,7 @@ function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
           const from = rowOf.get(lead.fromAgent);
           const to = rowOf.get(lead.toAgent);
           if (from === undefined || to === undefined) return null;
-          const [x1, x2, y1, y2] = [x(lead.fromTime), x(lead.toTime), y(from) + rowHeight / 2, y(to) + rowHeight / 2];
+          const [x1, x2, y1, y2] = [x(lead.fromTime), x(lead.toTime), y(from) + size.row / 2, y(to) + size.row / 2];
           const chosen = route.turn === lead.turn || (route.message !== undefined && route.message === lead.message);
           return <path key={`${lead.turn} ${lead.message ?? ''}`} className={chosen ? 'lead selected' : 'lead'} d={`M${x1} ${y1} C ${x1 + 14} ${y1}, ${x2 - 14} ${y2}, ${x2} ${y2}`} />;
         })}
@@ -132,41 +160,41 @@ function Gantt({ chart, inner }: { chart: Chart; inner: number }) {
 }
 
 /** Paused is the part of a turn that waited for a person: hollow, with dashes, where the rest of the turn is solid. */
-function Paused({ pause, x1, x2, y }: { pause: Gap; x1: number; x2: number; y: number }) {
+function Paused({ pause, x1, x2, y, height }: { pause: Gap; x1: number; x2: number; y: number; height: number }) {
   if (x2 - x1 < 2) return null;
   const label = `${pause.why} · ${duration(pause.to - pause.from)}`;
   return (
     <g className="paused" role="img" aria-label={label}>
       <title>{label}</title>
-      <rect x={x1} y={y + 6} width={x2 - x1} height={rowHeight - 12} />
-      <line x1={x1} x2={x2} y1={y + rowHeight / 2} y2={y + rowHeight / 2} />
+      <rect x={x1} y={y} width={x2 - x1} height={height} />
+      <line x1={x1} x2={x2} y1={y + height / 2} y2={y + height / 2} />
     </g>
   );
 }
 
-function Wait({ gap, x1, x2, y, why }: { gap: Gap; x1: number; x2: number; y: number; why: string }) {
+function Wait({ gap, x1, x2, y, char }: { gap: Gap; x1: number; x2: number; y: number; char: number }) {
   if (x2 - x1 < 2) return null;
-  const label = `${why} · ${duration(gap.to - gap.from)}`;
+  const label = `${gap.why} · ${duration(gap.to - gap.from)}`;
   return (
     <g className="wait" role="img" aria-label={label}>
       <title>{label}</title>
       <line className="wait-hit" x1={x1} x2={x2} y1={y} y2={y} />
       <line x1={x1 + 2} x2={x2 - 2} y1={y} y2={y} />
-      {x2 - x1 > 170 && (
+      {x2 - x1 > 24 * char && (
         <text x={x1 + 8} y={y - 5}>
-          {excerpt(why, Math.floor((x2 - x1) / 7))}
+          {excerpt(gap.why, Math.floor((x2 - x1) / char))}
         </text>
       )}
     </g>
   );
 }
 
-/** ticks returns round times, about one for each 110 pixels. */
-function ticks(from: number, to: number, width: number): number[] {
-  const wanted = ((to - from) / Math.max(1, width)) * 110;
+/** ticks returns round times, with room for a label between two of them, and what writes a label. */
+function ticks(from: number, to: number, width: number, size: Measures): { times: number[]; label: (time: number) => string } {
+  const wanted = ((to - from) / Math.max(1, width)) * 18 * size.char;
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 21600e3, 43200e3, 86400e3];
   const step = steps.find((one) => one >= wanted) ?? 86400e3;
-  const found: number[] = [];
-  for (let time = Math.ceil(from / step) * step; time <= to && found.length < 2000; time += step) found.push(time);
-  return found;
+  const times: number[] = [];
+  for (let time = Math.ceil(from / step) * step; time <= to && times.length < 2000; time += step) times.push(time);
+  return { times, label: clockTo(step) };
 }

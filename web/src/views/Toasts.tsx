@@ -1,5 +1,6 @@
 import { useStore } from '../store/store';
 import { dismiss, ui } from '../store/ui';
+import { Link } from './Parts';
 
 /** Toasts are sentences about what the person did, read out by screen readers. */
 export function Toasts() {
@@ -11,6 +12,11 @@ export function Toasts() {
           <div>
             {toast.text}
             {toast.hint && <div className="dim">{toast.hint}</div>}
+            {toast.link && (
+              <Link to={toast.link.to} className="linklike">
+                {toast.link.title}
+              </Link>
+            )}
           </div>
           <button className="quiet icon" onClick={() => dismiss(toast.id)} aria-label="Dismiss">
             ×
