@@ -14,7 +14,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build web install dist test test-short test-long test-agents test-cluster torture mutants check vet fmt lint darwin loops bench bench-page pictures clean FORCE
+.PHONY: help demo build worker web install dist test test-short test-long test-agents test-cluster torture mutants check vet fmt lint darwin loops bench bench-page pictures clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ build: bin/swarm ## Build bin/swarm
 bin/swarm: web FORCE
 	@mkdir -p bin
 	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
+
+worker: ## Build bin/swarm-worker, which drives runs with Temporal
+	@mkdir -p bin
+	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/swarm-worker ./cmd/swarm-worker
 
 web: ## Build the page that swarm serve shows, where npm is
 	@sh scripts/web.sh
@@ -69,6 +73,7 @@ test-cluster: ## Install PostgreSQL and Temporal, and run the tests of many mach
 	sh scripts/postgres.sh
 	GO='$(GO)' sh scripts/temporal.sh
 	SWARM_TEST_CLUSTER=1 $(GO) test -count=1 -timeout 30m $(TEST) ./internal/postgres ./internal/engine/temporal
+	$(GO) test -count=1 -timeout 15m -run '^Test(Postgres|Temporal)Scripts$$' $(TEST) ./cmd/swarm
 
 torture: fmt vet ## Run every long test, each kind once for each commit, with a table at the end (minutes to hours; see scripts/torture.sh)
 	@sh scripts/terminal.sh

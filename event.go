@@ -328,6 +328,7 @@ type RunStart struct {
 	Args    []string  `json:"args,omitempty"`    // the command line, without the program
 	Version string    `json:"version"`           // of the program
 	Loops   string    `json:"loops"`             // version of the loops; only the same version can resume the run
+	Engine  string    `json:"engine,omitempty"`  // EngineTemporal = a worker drives it; "" = the process that began it does
 	Replay  bool      `json:"replay,omitempty"`
 	From    RunID     `json:"from,omitempty"`   // the run that this one retries
 	Parent  *TurnRef  `json:"parent,omitempty"` // the turn in which an agent began it; nil = a person began it
@@ -342,6 +343,9 @@ type RunStart struct {
 	Set      []string `json:"set,omitempty"`
 	Provider string   `json:"provider,omitempty"`
 }
+
+// EngineTemporal is the engine of runs that workers drive, as workflows of Temporal.
+const EngineTemporal = "temporal"
 
 // A TurnRef names a turn of a run.
 type TurnRef struct {

@@ -506,6 +506,23 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/recording", "opens the file to replay"},
 	}},
 
+	"swarm/cmd/swarm-worker": {7, []use{
+		{"swarm", nouns},
+		{"swarm/internal/control", "the variable of the store"},
+		{"swarm/internal/engine", "programs choose the engine"},
+		{"swarm/internal/engine/local", "the engine of swarms that do a task: their budgets are in one process"},
+		{"swarm/internal/engine/temporal", "the engine of all other runs, wired here and nowhere else"},
+		{"swarm/internal/excerpt", shortened},
+		{"swarm/internal/flow", "workers of another version of the loops have another queue"},
+		{"swarm/internal/httpd", "the server of agents' tools"},
+		{"swarm/internal/postgres", "the store that machines share"},
+		{"swarm/internal/process", "a second Ctrl-C kills the agents' processes"},
+		{"swarm/internal/run", "drives runs, and assists other workers"},
+		{"swarm/internal/sandbox", "the program is its stages too"},
+		{"swarm/internal/statedir", "the files of runs on this machine"},
+		{"swarm/internal/telemetry", "exports runs to OpenTelemetry"},
+	}},
+
 	"swarm/internal/modeltest": {8, []use{
 		{"swarm", "tokens are estimated as everywhere"},
 		{"swarm/internal/strictjson", "replies of the stand-in are read strictly"},

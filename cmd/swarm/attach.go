@@ -44,7 +44,7 @@ If no process drives the run, print the table of its tasks and how to resume it.
 }
 
 func (a *app) attach(h *statedir.Home, l *run.Reader) error {
-	if l.Driven() || a.json {
+	if l.GoesOn() || a.json {
 		ctx, end := leaveSignals()
 		err := a.watch(ctx, h, l)
 		end()

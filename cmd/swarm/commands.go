@@ -93,6 +93,7 @@ func (a *app) commandTable() []commandRow {
 		{a.dbCommand(), people, toKeep},
 
 		{a.serveCommand(), people, forSystems},
+		{a.workerCommand(), people, forSystems},
 		{a.mcpCommand(), everyone, forSystems}, // it serves the tools of the agent that starts it
 		{a.versionCommand(), everyone, forSystems},
 	}

@@ -15,7 +15,7 @@ var insideTurn = map[access]string{
 	everyone: "init repl up run team solve desk send inbox reply publish mail artifact done ask wait-for spawn ls show logs out why attach wait diff record export " +
 		"check plan graph prompts config schema doctor mcp version",
 	ownRuns: "resume retry fork close cancel pause start reset approve deny prune",
-	people:  "db serve trust",
+	people:  "db serve trust worker",
 }
 
 func TestEachCommandSaysWhoMayUseItInsideATurn(t *testing.T) {

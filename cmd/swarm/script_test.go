@@ -27,6 +27,7 @@ import (
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 	"swarm/internal/statedir"
+	"swarm/internal/temporaltest"
 	"swarm/web"
 )
 
@@ -112,6 +113,18 @@ func TestPostgresScripts(t *testing.T) {
 	runScripts(t, "postgres", os.Getenv("PATH"))
 }
 
+// TestTemporalScripts runs scripts in which workers drive the runs, with a real Temporal server, where
+// that and PostgreSQL are installed.
+func TestTemporalScripts(t *testing.T) {
+	t.Setenv("TEMPORAL_ADDRESS", temporaltest.Address(t))
+	postgrestest.Address(t) // each script has a cluster of its own, whose runs no other worker sees
+	folder := t.TempDir()
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", folder, "swarm/cmd/swarm-worker").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	runScripts(t, "temporal", folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
 // pathWith is PATH with the programs of npm's packages in it.
 func pathWith(t *testing.T, specsAndPrograms ...string) string {
 	path := []string{os.Getenv("PATH")}
@@ -137,7 +150,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH", "COLLECTOR_PORT", "SWARM_STORE"} {
+			for _, variable := range []string{"A2A_SDK", "OPENAPI_FETCH", "COLLECTOR_PORT", "SWARM_STORE", "TEMPORAL_ADDRESS"} {
 				env.Setenv(variable, os.Getenv(variable))
 			}
 			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made

@@ -37,10 +37,8 @@ func (a *app) chooseStore() (statedir.StoreOpener, error) {
 			return nil, swarm.Errorf(swarm.BadInput, "the address of the store cannot be used")
 		}
 	}
-	if _, ok := compose.ParseStore(address); !ok {
-		return nil, swarm.Errorf(swarm.BadInput, control.StoreVariable+" is not the address of a store").
-			WithHint("write it as postgres://user@host:port/database, or unset it: runs are in the state folder then; " +
-				"a password with one of / ? # : @ %% belongs in PGPASSWORD")
+	if err := control.CheckStore(address); err != nil {
+		return nil, err
 	}
 	store, err := postgres.NewStore(address)
 	if err != nil {

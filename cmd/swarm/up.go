@@ -204,6 +204,9 @@ func (a *app) begin(b begin) error {
 	if _, err := recordTo(b.record); err != nil {
 		return err
 	}
+	if b.Engine != "" && a.open {
+		return errNoWorkersPage
+	}
 	s := stopSignals()
 	r, err := b.Start(s.ctx, h, version)
 	s.end()
@@ -211,7 +214,14 @@ func (a *app) begin(b begin) error {
 		return err
 	}
 	defer r.Close()
+	away := isDetached()
 	detached(r.ID)
+	switch {
+	case b.Engine != "" && away:
+		return nil
+	case b.Engine != "":
+		return a.follow(h, r.ID, b.record)
+	}
 	if !a.quiet && b.Replay == "" {
 		a.printConfinement(&b.Bundle.Plan)
 		a.printFiles(&b.Bundle.Plan, b.Dir)

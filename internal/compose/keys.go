@@ -27,6 +27,7 @@ var choices = map[string]func() []string{
 	"strategies": fixed(swarm.Strategies...),
 	"approvals":  fixed("ask", "auto", "deny"),
 	"apis":       fixed(providerkind.Responses, providerkind.Chat),
+	"engines":    fixed("local", swarm.EngineTemporal),
 	"efforts":    fixed("none", "minimal", "low", "medium", "high", "xhigh", "max"),
 	"sandboxes":  fixed(swarm.SandboxOS),
 	"sessions":   fixed(swarm.NoSession),
@@ -48,6 +49,7 @@ type fileKeys struct {
 	DefaultAgent text                `key:"default_agent" doc:"The agent that gets a line without an @name."`
 	Desks        text                `key:"desks" doc:"The folder of the desks, such as a shared one; without it one in the state folder."`
 	Store        text                `key:"store" doc:"The database of runs that several machines share: postgres://user@host:port/database. SWARM_STORE goes before it. Without it runs are in the state folder."`
+	Engine       text                `key:"engine" among:"engines" doc:"Who drives runs: the process that begins them (local), or workers on machines that share the store (temporal). SWARM_ENGINE goes before it."`
 	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
 	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
 	ReplyTimeout duration            `key:"reply_timeout" doc:"How long an agent waits for a required reply."`

@@ -22,6 +22,7 @@ type Settings struct {
 	Provider     string             `json:"provider,omitempty"` // of agents that name none
 	DefaultAgent string             `json:"default_agent,omitempty"`
 	Store        string             `json:"store,omitempty"` // the address of the database of runs, without a password
+	Engine       string             `json:"engine,omitempty"`
 	MaxParallel  int                `json:"max_parallel"`
 	WaitTimeout  time.Duration      `json:"wait_timeout"`
 	ReplyTimeout time.Duration      `json:"reply_timeout"`
@@ -116,7 +117,7 @@ func (c *compiler) settings() Settings {
 	count := func(to *int, i integer) { set(to, i.at, int(i.value)) }
 	count(&s.MaxParallel, f.MaxParallel)
 	s.MaxParallel = cmp.Or(c.o.MaxParallel, s.MaxParallel)
-	s.Provider, s.DefaultAgent, s.Store = c.defaultProvider(), f.DefaultAgent.value, f.Store.value
+	s.Provider, s.DefaultAgent, s.Store, s.Engine = c.defaultProvider(), f.DefaultAgent.value, f.Store.value, f.Engine.value
 	set(&s.WaitTimeout, f.WaitTimeout.at, f.WaitTimeout.value)
 	set(&s.ReplyTimeout, f.ReplyTimeout.at, f.ReplyTimeout.value)
 	set(&s.Approvals.Spawn, f.Approvals.Spawn.at, f.Approvals.Spawn.value)

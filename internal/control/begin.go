@@ -21,6 +21,7 @@ type Begin struct {
 	Provider    string   // the provider that the command line prefers
 	Args        []string
 	AnswerTo    string         // the file that gets a swarm's answer; "" = none
+	Engine      string         // EngineTemporal = a worker drives it; "" = the process that begins it does
 	Replay      string         // the recording that replaces its agents; "" = agents are reached
 	From        swarm.RunID    // the run that this one retries
 	Origin      *swarm.Origin  // the message of another program that begins it
@@ -82,18 +83,18 @@ func (c *Control) Fork(id swarm.RunID, at string, edit *string, message string) 
 // beginRetry returns a run that retries an ended one.
 func beginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies, Sources: r.Start.Sources, NoFile: r.Start.NoFile}, File: r.Start.File, Dir: r.Start.Dir,
-		Args: args, Set: r.Start.Set, Provider: r.Start.Provider, From: r.Start.ID, firstEvents: r.CarriedOver}
+		Args: args, Set: r.Start.Set, Provider: r.Start.Provider, Engine: r.Start.Engine, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
 // Ready reports whether the run can begin: a person has confirmed what its file does and its agents
 // pass the preflight check, or its recording can be read. The preflight check comes second, because
-// it starts programs and sends keys.
+// it starts programs and sends keys. The agents of a run that a worker drives are on its machine.
 func (b *Begin) Ready(h *statedir.Home) error {
 	if b.Replay != "" {
 		_, err := b.Recording()
 		return err
 	}
-	if err := b.Confirmed(h); err != nil {
+	if err := b.Confirmed(h); err != nil || b.Engine != "" {
 		return err
 	}
 	return preflight(b.Bundle, b.Dir, h, b.Waiting)
@@ -126,7 +127,7 @@ func (b *Begin) Recording() (_ *recording.Recording, err error) {
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
 	r, err := run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, NoFile: b.Bundle.NoFile, Sources: b.Bundle.Sources, Args: b.Args,
-		Set: b.Set, Provider: b.Provider, Version: version,
+		Set: b.Set, Provider: b.Provider, Version: version, Engine: b.Engine,
 		Replay: b.Replay != "", From: b.From, Parent: b.Parent, Origin: b.Origin, Key: b.Key, AnswerTo: b.AnswerTo, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 	if err != nil {
 		return nil, err

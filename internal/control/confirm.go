@@ -57,6 +57,17 @@ type fileUse struct {
 // store.
 const StoreVariable = "SWARM_STORE"
 
+// CheckStore checks the address of that variable. Its messages do not repeat the address: it may hold a
+// password.
+func CheckStore(address string) error {
+	if _, ok := compose.ParseStore(address); !ok {
+		return swarm.Errorf(swarm.BadInput, StoreVariable+" is not the address of a store").
+			WithHint("write it as postgres://user@host:port/database, or unset it: runs are in the state folder then; " +
+				"a password with one of / ? # : @ %% belongs in PGPASSWORD")
+	}
+	return nil
+}
+
 // storePassword is the variable whose value is sent to the server of a store.
 const storePassword = "PGPASSWORD"
 

@@ -54,6 +54,10 @@ func (d *Drivers) Begin(ctx context.Context, b *Begin) (id string, err error) {
 		d.all.Done()
 		return "", err
 	}
+	if b.Engine != "" { // a worker drives it
+		d.all.Done()
+		return string(started.ID), started.Close()
+	}
 	go d.drive(started, run.Options{})
 	return string(started.ID), nil
 }

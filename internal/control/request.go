@@ -103,6 +103,9 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	if err == nil && r.Within != "" && len(r.Set) > 0 {
 		err = confine(b, r.Within)
 	}
+	if err == nil && b.Replay == "" {
+		b.Engine, err = c.engineOf(b.Bundle)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -188,7 +188,10 @@ func (s *childSwarm) holdAnswer(b *compose.Bundle, query string, shares []budget
 func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, req provider.Request) error {
 	driving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	o := s.d.options
+	o, loops := s.d.options, s.d.options.Engine
+	if o.Children != nil {
+		loops = o.Children
+	}
 	actor := swarm.Actor{By: swarm.ByAgent, Agent: &swarm.TurnRef{Run: s.d.ID}}
 	defer context.AfterFunc(ctx, func() {
 		switch swarm.KindOf(context.Cause(ctx)) {
@@ -204,7 +207,7 @@ func (s *childSwarm) drive(ctx context.Context, child *Run, again bool, req prov
 	defer passing.Wait() // it writes to the log of the swarm
 	defer stop(nil)
 	for {
-		_, err := child.Drive(driving, Options{Engine: o.Engine, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: req.Reserve, AwaitRoom: req.AwaitRoom})
+		_, err := child.Drive(driving, Options{Engine: loops, Unpause: again, Actor: actor, Provider: o.Provider, Server: o.Server, Serve: o.Serve, Reserve: req.Reserve, AwaitRoom: req.AwaitRoom})
 		if _, driven := errors.AsType[*swarm.OwnedError](err); !driven {
 			return err
 		}

@@ -76,6 +76,20 @@ func (r *Reader) Driver() (who swarm.Owner, driven bool) {
 	return who, driven && err == nil
 }
 
+// GoesOn reports whether the run goes on without a person: a process drives it, or a worker takes it
+// up as soon as there is one.
+func (r *Reader) GoesOn() bool { return r.Driven() || r.awaitsWorker() }
+
+// awaitsWorker reports whether a run that no process drives is left to workers.
+func (r *Reader) awaitsWorker() bool {
+	start, _, err := swarm.FindBody[swarm.RunStart](r.log, string(swarm.RunStarted))
+	if err != nil || start.Engine == "" {
+		return false
+	}
+	_, ended, err := r.log.Find(string(swarm.RunEnded))
+	return err == nil && !ended
+}
+
 // Read returns up to limit events after a number, in order.
 func (r *Reader) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	return r.log.Read(after, limit, to...)
@@ -106,12 +120,15 @@ func (r *Reader) Picture() (view.Picture, error) {
 	if err != nil {
 		return view.Picture{}, err
 	}
-	return withoutDriver(v.Picture(), driven), nil
+	return r.withoutDriver(v.Picture(), driven), nil
 }
 
-func withoutDriver(p view.Picture, driven bool) view.Picture {
-	if driven {
+func (r *Reader) withoutDriver(p view.Picture, driven bool) view.Picture {
+	switch {
+	case driven:
 		return p
+	case r.awaitsWorker():
+		return p.Abandoned("it waits for a worker")
 	}
 	return p.Abandoned("the process that drove it is gone")
 }
@@ -174,7 +191,7 @@ func (r *Reader) Why(name string) (Why, error) {
 	if err != nil {
 		return Why{}, err
 	}
-	p := withoutDriver(v.Picture(), driven)
+	p := r.withoutDriver(v.Picture(), driven)
 	tasks := make(map[string]*view.Task, len(p.Tasks))
 	for i := range p.Tasks {
 		tasks[p.Tasks[i].Name] = &p.Tasks[i]
@@ -192,12 +209,12 @@ func (r *Reader) Why(name string) (Why, error) {
 	return Why{chain, v.ActionsOn(last.Task, last.Agent), p}, nil
 }
 
-// Wait waits until the run has no driver or ctx ends. A driver leaves when the run has ended or is
+// Wait waits until the run does not go on, or ctx ends. A driver leaves when the run has ended or is
 // interrupted. Wait returns the last picture.
 func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
 	p := r.newPoller()
 	defer p.stop()
-	for r.Driven() {
+	for r.GoesOn() {
 		if err := p.wait(ctx, false); err != nil {
 			return view.Picture{}, err
 		}
@@ -205,13 +222,13 @@ func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
 	return r.Picture()
 }
 
-// Follow calls fn with each event after a number, in order, until fn returns false, the run has no
-// driver, or ctx ends. It returns the number of the last event, and nil if ctx has ended.
+// Follow calls fn with each event after a number, in order, until fn returns false, the run does not
+// go on, or ctx ends. It returns the number of the last event, and nil if ctx has ended.
 func (r *Reader) Follow(ctx context.Context, after int64, fn func(*swarm.Event) bool) (int64, error) {
 	p := r.newPoller()
 	defer p.stop()
 	for {
-		driven := r.Driven() // before reading, so that the last events of a driver are not missed
+		goesOn := r.GoesOn() // before reading, so that the last events of a driver are not missed
 		for {
 			events, err := r.Read(after, followPage)
 			if err != nil {
@@ -227,7 +244,7 @@ func (r *Reader) Follow(ctx context.Context, after int64, fn func(*swarm.Event) 
 				break
 			}
 		}
-		if !driven || p.wait(ctx, false) != nil {
+		if !goesOn || p.wait(ctx, false) != nil {
 			return after, nil
 		}
 	}
@@ -262,7 +279,7 @@ func (r *Reader) Advance(v *view.Run) (s swarm.RunSummary, driven bool, err erro
 	if err := r.log.Scan(v.Seq, v.Apply); err != nil {
 		return s, driven, err
 	}
-	return summarize(withoutDriver(v.Picture(), driven)), driven, nil
+	return summarize(r.withoutDriver(v.Picture(), driven)), driven, nil
 }
 
 // Summarize makes the summary of a run from its log. It is empty for an empty log.

@@ -1,6 +1,7 @@
 // Package run is one run from its beginning to its end. [Start] makes the run's log and owns it.
 // [Run.Drive] keeps the lease and lets the engine drive the run's loop. Beside the log it writes
 // copies for people: outputs as files, streams of running turns, the entry in the list of runs.
+// A process that [Assist]s makes calls of a run that another one drives.
 //
 // [Reader], [Control], [Decide] and [UserMailbox] reach a run from another process, by records in
 // its log.
@@ -11,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,8 +58,8 @@ type Run struct {
 	redact func([]byte) []byte
 }
 
-// Start makes a new run and owns it. When it returns, the run is on disk and could be resumed after
-// a crash. The carried over events of a retried run follow the plan.
+// Start makes a new run and owns it, unless a worker is to drive it. When it returns, the run is on
+// disk and could be resumed after a crash. The carried over events of a retried run follow the plan.
 func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, carriedOver ...swarm.Event) (*Run, error) {
 	if err := process.MayNest(); err != nil {
 		return nil, err
@@ -99,10 +99,11 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		err = h.CopyWork(ctx, start.From, start.ID)
 	}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
+	byWorker := start.Engine != ""
 	if err == nil {
-		_, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true})
+		_, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: !byWorker})
 	}
-	if err == nil {
+	if err == nil && !byWorker {
 		err = r.own(ctx, p)
 	}
 	if err == nil {
@@ -118,6 +119,9 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 			e.Hint = "make room, then start the run again"
 		}
 		return nil, err
+	}
+	if byWorker { // lists show it until a worker has it
+		r.saveSummary(ctx, p, swarm.Interrupted)
 	}
 	return r, nil
 }
@@ -176,6 +180,9 @@ func (r *Run) Take(ctx context.Context) error {
 	return r.own(ctx, p)
 }
 
+// Fence returns the fence of this process; 0 = it does not own the run.
+func (r *Run) Fence() int64 { return r.fence }
+
 // Close closes the run's log. If this process owned the run, the run has no owner afterwards.
 func (r *Run) Close() error { return r.log.Close() }
 
@@ -197,6 +204,7 @@ type Observer interface {
 // Options say how a run is driven.
 type Options struct {
 	Engine    engine.Engine     // runs the loops
+	Children  engine.Engine     // runs those of the swarms that do tasks of the run; nil = Engine does
 	Begun     func()            // called when all is prepared and the loop begins; nil = not at all
 	Unpause   bool              // resume a paused run: without an owner, nothing would end the pause
 	Actor     swarm.Actor       // who has this process resume it
@@ -406,11 +414,19 @@ func (d *driver) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.Team != nil {
-		d.phase = p.Team.Phase
+	if err := d.makeAdapters(ctx, p); err != nil {
+		return err
 	}
 	d.notifier = p.Notify
 	d.endMatters = d.start.Parent == nil && p.Kind != swarm.LineRun // lines have @notify
+	return d.takeOver(ctx, p)
+}
+
+// makeAdapters makes what turns need in this process, whichever process drives the run.
+func (d *driver) makeAdapters(ctx context.Context, p *swarm.Plan) error {
+	if p.Team != nil {
+		d.phase = p.Team.Phase
+	}
 	d.guard = tool.NewGuard(p, d.start.Dir, d.start.File, append(slices.Clone(d.start.Sources), d.home.PromptPath()))
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(d.home, p, tokens)
@@ -444,6 +460,12 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.runner.Obeyed = d.watchObeyed
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
+	return nil
+}
+
+// takeOver ends the orphaned processes of an earlier owner, and records that this process owns the
+// run.
+func (d *driver) takeOver(ctx context.Context, p *swarm.Plan) error {
 	if d.fence > 1 {
 		for _, m := range d.home.Earlier(d.ID, d.fence) {
 			process.Reap(d.ID, m.PID, m.Folder)
@@ -467,14 +489,19 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	d.saveSummary(ctx, p, swarm.Running)
+	return nil
+}
+
+// saveSummary saves the summary of a run that has just begun, or has a new owner. The summary is only a
+// cache of the log, so an error does not matter.
+func (r *Run) saveSummary(ctx context.Context, p *swarm.Plan, status swarm.Status) {
 	parts := len(p.Tasks)
 	if p.Team != nil {
 		parts = len(p.Agents)
 	}
-	// The summary is only a cache of the log, so its error does not matter.
-	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: parts, PID: os.Getpid(), Host: d.owned.Host, Origin: d.start.Origin, Key: d.start.Key, Args: shortArgs(d.start.Args)})
-	return nil
+	_ = r.home.Store.Save(ctx, swarm.RunSummary{ID: r.ID, Kind: r.start.Kind, Name: r.start.Name, Dir: r.start.Dir, Status: status, Started: r.start.Time,
+		Tasks: parts, PID: r.owned.PID, Host: r.owned.Host, Origin: r.start.Origin, Key: r.start.Key, Args: shortArgs(r.start.Args)})
 }
 
 // maxArgs bounds the command line in a summary, in bytes. Lists of runs read all summaries.

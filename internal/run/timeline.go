@@ -237,13 +237,13 @@ func (t *Timeline) ReadNew(fn func(Entry) error) error {
 	return t.rest(driven, fn)
 }
 
-// Follow calls fn with new entries until the run has no driver or ctx ends.
+// Follow calls fn with new entries until the run does not go on or ctx ends.
 func (t *Timeline) Follow(ctx context.Context, fn func(Entry) error) error {
 	p := t.reader.newPoller()
 	defer p.stop()
 	for {
-		driven := t.reader.Driven() // first: the last entries of a driver that leaves now are read below
-		if err := t.ReadNew(fn); err != nil || !driven {
+		goesOn := t.reader.GoesOn() // first: the last entries of a driver that leaves now are read below
+		if err := t.ReadNew(fn); err != nil || !goesOn {
 			return err
 		}
 		if err := p.wait(ctx, len(t.sources) > 0); err != nil {

@@ -73,13 +73,13 @@ func (r *Reader) Envelope(id string) (swarm.Envelope, error) {
 }
 
 // FollowMail calls fn with all envelopes, then with those that are new or have changed. It ends
-// when the run has no driver or ctx ends.
+// when the run does not go on or ctx ends.
 func (r *Reader) FollowMail(ctx context.Context, fn func([]view.Envelope) error) error {
 	p := r.newPoller()
 	defer p.stop()
 	c, after := view.NewCollector(), int64(0)
 	for {
-		driven := r.Driven() // first: the last events of a driver that leaves now are read below
+		goesOn := r.GoesOn() // first: the last events of a driver that leaves now are read below
 		err := r.log.Scan(after, func(e *swarm.Event) error {
 			after = e.Seq
 			return c.Take(e)
@@ -87,7 +87,7 @@ func (r *Reader) FollowMail(ctx context.Context, fn func([]view.Envelope) error)
 		if changed := c.Changed(); err == nil && len(changed) > 0 {
 			err = fn(changed)
 		}
-		if err != nil || !driven {
+		if err != nil || !goesOn {
 			return err
 		}
 		if err := p.wait(ctx, false); err != nil {

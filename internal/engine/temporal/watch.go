@@ -65,19 +65,21 @@ func (x *watch) follow(w *Worker, in input) error {
 	defer off()
 	var read, before int64 // the last record that was read; the newest that the workflow knew then
 	var told time.Time     // when the workflow was told of more than that; zero = it was not
-	for late := false; ; {
+	for first, late := true, false; ; first = false {
 		known := x.known.Load()
 		if known != before {
 			before, told = known, time.Time{}
 		}
+		if first || late {
+			if _, ended, err := h.Log.Find(swarm.EndKey(in.Call.ID)); err != nil {
+				return err
+			} else if ended {
+				x.leave()
+				return nil
+			}
+		}
 		if read = max(read, known); late {
 			read = known
-			if _, ended, err := h.Log.Find(swarm.EndKey(in.Call.ID)); err != nil || ended {
-				if ended {
-					x.leave()
-				}
-				return err
-			}
 		}
 		news := int64(0)
 		for e, err := range swarm.Events(h.Log, read, inbox...) {
