@@ -88,6 +88,7 @@ test('a connection on which nothing comes any more is made again', async () => {
 });
 
 test('readings that are lost while the stream goes on are given up, and made again', async () => {
+  await page.context().close(); // its readings are not meant
   const other = await visit(house, `/r/${team}/a/tester`, wire.options);
   await other.clock.install();
   await other.reload();
@@ -98,6 +99,7 @@ test('readings that are lost while the stream goes on are given up, and made aga
   await until('lost readings', () => wire.lost.some((url) => url.includes('lists=false')) && wire.lost.some((url) => url.includes('last=')));
   wire.mend();
   await other.clock.fastForward(70_000);
+  await other.locator('.card[data-agent="tester"]:not([data-status="streaming"], [data-status="running"])').waitFor();
   const output = other.locator('.inspector pre', { hasText: 'tester is done' });
   await output.waitFor();
   assert.equal(times(await output.textContent(), 'tester begins'), 1);
