@@ -108,6 +108,7 @@ test('an agent that had no turn is the same on its card, on the board and in the
   await page.keyboard.press('Control+k');
   await page.getByRole('option', { name: `greeter ${status}` }).waitFor();
   await page.keyboard.press('Escape');
+  await page.getByRole('combobox', { name: 'Do anything' }).waitFor({ state: 'detached' });
   await page.keyboard.press('2');
   await page.getByRole('img', { name: /^waited, and had no turn/ }).waitFor({ state: 'attached' });
   await page.keyboard.press('1');
