@@ -48,8 +48,8 @@ type Options struct {
 	// Open returns what the calls of a run need, under the fence of the run's owner. It is called
 	// often. An owner that the run has no longer is refused with ErrFenced.
 	Open func(run swarm.RunID, fence int64) (Access, error)
-	// Fault is told of an error that says nothing about a call, but that this process could not make
-	// it. Temporal lets it be made again, here or elsewhere. nil = nobody is told.
+	// Fault is called when this process could not make a call, for a reason that is not the call's.
+	// Temporal retries the call, here or elsewhere. nil = such errors are dropped.
 	Fault func(run swarm.RunID, err error)
 	// Heartbeat is how long a process may be silent before another one makes its calls again. Under
 	// load heartbeats come late, and a turn that is made again is paid for again.
